@@ -8,7 +8,7 @@ __version__: str
 __engine__: str
 
 class ScenarioError(ValueError):
-    """Something in a scenario, or in what was asked for, is wrong."""
+    """An invalid scenario or an invalid request."""
 
     file: str | None
     line: int | None
@@ -21,18 +21,18 @@ class StudyError(RuntimeError):
     missing: list[str]
 
 class LawError(StudyError):
-    """A law written in Python failed, or permitted what cannot be; `__cause__` is what it raised."""
+    """A law written in Python failed, or returned an impossible limit; `__cause__` is the exception that it raised."""
 
     law: str
     method: str
-    #: The number of the flow that the law's object was made for: on a kept connection that of the first one.
+    #: Number of the flow for which the law's object was made; on a kept connection, the number of its first flow.
     flow: int | None
     #: Simulated time in picoseconds; None before the flow's first event.
     time_ps: int | None
 
 @final
 class LawPath:
-    """What a law may know of its flow before the first packet leaves."""
+    """Properties of a flow that its law knows before the first packet leaves."""
 
     def __new__(cls, base_rtt: int, intra_rtt: int, line_rate: int, mss: int) -> LawPath: ...
     @property
@@ -40,7 +40,7 @@ class LawPath:
         """Picoseconds: round trip of a full packet and its acknowledgement with every queue empty."""
     @property
     def intra_rtt(self) -> int:
-        """Picoseconds: the same between two hosts of one datacenter."""
+        """Picoseconds: base round trip between two hosts of one datacenter."""
     @property
     def line_rate(self) -> int:
         """Bits a second: rate of the narrowest link."""
@@ -55,89 +55,89 @@ class LawPath:
         """Bytes: `line_rate` times `intra_rtt`."""
     @property
     def is_inter(self) -> bool:
-        """Whether the round trip is longer than any inside a datacenter."""
+        """True if the round trip is longer than any inside a datacenter."""
 
 @final
 class Ack:
-    """An acknowledgement of one packet, or of several consecutive ones whose marks are alike."""
+    """An acknowledgement of one packet, or of several consecutive ones that are all marked or all unmarked."""
 
     @property
     def now(self) -> int:
-        """Picoseconds: when it arrived."""
+        """Picoseconds: time of arrival."""
     @property
     def sent_at(self) -> int:
-        """Picoseconds: when the (newest) acknowledged packet last left."""
+        """Picoseconds: time at which the (newest) acknowledged packet was last sent."""
     @property
     def rtt(self) -> int:
-        """Picoseconds: `now - sent_at`, the host's own queue left out."""
+        """Picoseconds: `now - sent_at`, without the wait in the host's own queue."""
     @property
     def acked(self) -> int:
-        """Bytes newly acknowledged; 0 where it only brings a late mark or repeats."""
+        """Bytes newly acknowledged; 0 if it only repeats an acknowledgement or reports a late mark."""
     @property
     def marked(self) -> int:
-        """Bytes of `acked` that met congestion (ECN)."""
+        """Bytes of `acked` that were ECN-marked."""
     @property
     def in_flight(self) -> int:
         """Bytes still in flight."""
     @property
     def delivered(self) -> int:
-        """Bytes acknowledged since the flow began, these included."""
+        """Bytes acknowledged since the flow began, including these."""
     @property
     def left(self) -> int | None:
-        """Bytes of the flow still to be acknowledged, where its host knows how long it is (`known_sizes`); else none."""
+        """Bytes of the flow not yet acknowledged, if its host knows the flow's size (`known_sizes`); else None."""
     @property
     def delivered_at_send(self) -> int:
-        """Bytes: `delivered` when the acknowledged packet left; the round trip that ends here began there."""
+        """Bytes: `delivered` when the acknowledged packet was sent; the round trip that ends now began then."""
     @property
     def delivered_time_at_send(self) -> int:
-        """Picoseconds: when that count was last raised before the packet left."""
+        """Picoseconds: time of the last increase of `delivered` before the packet was sent."""
     @property
     def send_elapsed(self) -> int:
-        """Picoseconds: how long before the packet the first one of its flight left."""
+        """Picoseconds from the first packet of the flight to this one, by send time."""
     @property
     def app_limited(self) -> bool:
-        """Whether the window was not filled: a window that is not used does not grow (RFC 9002, section 7.8)."""
+        """True if the window was not filled: an unused window does not grow (RFC 9002, section 7.8)."""
 
 @final
 class Loss:
-    """Packets are lost: all that were found at one moment. Never a mark."""
+    """All packets declared lost at one time. Never a mark."""
 
     @property
     def now(self) -> int:
-        """Picoseconds: when the sender decided so."""
+        """Picoseconds: time at which the sender declared them lost."""
     @property
     def sent_at(self) -> int:
-        """Picoseconds: when the (newest) lost packet left."""
+        """Picoseconds: time at which the (newest) lost packet was sent."""
     @property
     def lost(self) -> int:
         """Bytes lost."""
     @property
     def in_flight(self) -> int:
-        """Bytes in flight without them."""
+        """Bytes in flight without the lost packets."""
     @property
     def cause(self) -> str:
-        """`reordered`: packets that left later were acknowledged. `nack`: the receiver asked for it again."""
+        """`reordered`: packets sent later were acknowledged. `nack`: the receiver requested a retransmission."""
 
 @final
 class Timeout:
-    """Nothing was heard for a retransmission timeout."""
+    """The retransmission timer expired."""
 
     @property
     def now(self) -> int:
-        """Picoseconds: when it was over."""
+        """Picoseconds: time at which the timer expired."""
     @property
     def sent_at(self) -> int:
-        """Picoseconds: when the (newest) lost packet left."""
+        """Picoseconds: time at which the (newest) lost packet was sent."""
     @property
     def lost(self) -> int:
         """Bytes lost."""
     @property
     def in_flight(self) -> int:
-        """Bytes in flight without them."""
+        """Bytes in flight without the lost packets."""
 
 @final
 class Scenario:
-    """A scenario, read and resolved, with all that is varied."""
+    """A parsed and resolved scenario, with all its points."""
 
     def __new__(
         cls,
@@ -172,7 +172,7 @@ class Ends:
 
 @final
 class Tables:
-    """Tables, one file after the other, with the columns of all of them."""
+    """Tables of several files, concatenated, with the columns of all of them."""
 
     def __new__(cls, files: Sequence[str | PathLike[str]], runs: Sequence[str] | None = None) -> Tables: ...
     def columns(self) -> list[tuple[str, str]]: ...
@@ -184,7 +184,7 @@ class Tables:
 
 @final
 class Metrics:
-    """Summaries of runs, and the directories with their samples, for metrics."""
+    """Summaries of runs, and the directories with their samples, as input for metrics."""
 
     def __new__(cls, summaries: Sequence[str], directories: Sequence[str | PathLike[str]] = ()) -> Metrics: ...
     def values(self, metric: str) -> tuple[list[float | None], list[str | None], str]: ...

@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     Input(String),
     /// 3: something is worse than recorded.
     Regression(String),
-    /// 130: interrupted; what is left of the work.
+    /// 130: interrupted; the message describes the remaining work.
     Interrupted(String),
 }
 
@@ -109,7 +109,7 @@ impl From<Failure> for study::Error {
     }
 }
 
-/// Returns the failure of a command whose runs were not all finished, with the number of runs that are kept.
+/// Returns the failure of a command that did not finish all runs, with the number of runs that are kept.
 fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
     match failure {
         failure if finished == 0 => failure,
@@ -160,8 +160,7 @@ pub(crate) fn colour() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on
-/// and the command ends as it would have.
+/// Prints a text on standard output. A closed pipe is not an error: the work continues and the command ends normally.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     printed(text).map(drop)
 }
@@ -183,7 +182,7 @@ fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
 /// Prints clap's message: help and the version on standard output, a usage error on standard error.
 pub(crate) fn print_usage(said: &clap::Error) -> Result<(), Failure> {
     let printed = said.print().and_then(|()| io::stdout().flush());
-    // Where standard error cannot be written, nobody is left to be told.
+    // A failure to write standard error cannot be reported anywhere.
     if said.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
 }
 
@@ -197,8 +196,8 @@ pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
     lock.notes(directory).iter().for_each(|note| tell(note));
 }
 
-/// A text in which names that come from files can do nothing to a terminal: control characters are shown as their pictures, but
-/// for line ends, tabs and the sequences that set colours.
+/// Makes a text safe for a terminal, because names in it may be from files: control characters are replaced by their
+/// pictures, except line ends, tabs and the sequences that set colours.
 fn harmless(text: &str) -> Cow<'_, str> {
     let is_shown = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_shown) {

@@ -1,5 +1,5 @@
-//! The `narrows` command: what a command line asks for, done and shown. The program `narrows` is [`run`] with its own
-//! words; the Python package is another caller.
+//! The `narrows` command: executes a command line and shows the results. The program `narrows` is [`run`] with its own
+//! arguments; the Python package is another caller.
 
 mod args;
 mod commands;
@@ -35,7 +35,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
     let done = match Cli::try_parse_from(&words) {
         Ok(cli) => dispatch(cli.command, words.get(1..).unwrap_or_default()),
         Err(said) => match exit::print_usage(&said) {
-            // Help was asked for and printed, or the usage was wrong and that is said.
+            // Help was requested and printed, or a usage error was printed.
             Ok(()) => return u8::try_from(said.exit_code()).unwrap_or(2),
             Err(failure) => Err(failure),
         },
@@ -72,8 +72,8 @@ pub fn python_command(words: impl IntoIterator<Item = OsString>) -> Option<Pytho
 #[cfg(feature = "import")]
 pub use commands::import::{ImportError, ImportTo};
 
-/// Does `narrows import` for another program: `words` are those of its command line, the first of them `narrows`. `base` is the
-/// scenario whose network is used, in place of the option `--scenario`.
+/// Runs `narrows import` for another program: `words` is the command line, starting with `narrows`. `base` is the scenario
+/// that supplies the network, in place of the option `--scenario`.
 ///
 /// # Errors
 /// As the command, which prints them.
@@ -90,11 +90,12 @@ pub fn import(
     }
 }
 
-/// Begins a law in Rust that exists in Python, in the checkout `root`: what `narrows new-law` does, and a test that replays what
-/// the law in Python did. `draft` is the law as the Python package hands it over. Answers the files that are new.
+/// Creates the Rust files of a law that exists in Python, in the checkout `root`: those of `narrows new-law`, and a test
+/// that replays the behaviour of the Python law. `draft` is the law as the Python package serializes it. Returns the new
+/// files.
 ///
 /// # Errors
-/// What cannot be, in words. Nothing was written then.
+/// A message, if that is impossible. No file was written then.
 pub fn new_law(name: &str, root: &std::path::Path, draft: &str) -> Result<Vec<String>, String> {
     commands::new_law::drafted(name, root, draft).map_err(|failure| failure.to_string())
 }

@@ -50,7 +50,7 @@ pub(crate) enum Kind {
     Sources,
 }
 
-/// The largest file that is read to find out who wrote it.
+/// The largest file that is read to determine which program wrote it.
 const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
 /// Bytes of a capture or a trace that are read to find out its kind.
 const HEAD: u64 = 4 << 10;
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// The last line by which it is known again; none for what has no lines.
+    /// The last line that identifies it; none for kinds without lines.
     const fn seal(self) -> Option<Seal> {
         let (before, after) = match self {
             Self::Report => return Some(REPORT_SEAL),
@@ -98,7 +98,7 @@ impl Kind {
         Some(Seal { what: self.what(), before, after })
     }
 
-    /// The text with the last line by which it is known again.
+    /// Returns the text with the last line that identifies it.
     pub(crate) fn sealed(self, text: String) -> String {
         match self.seal() {
             Some(seal) => seal.put_on(text),
@@ -146,10 +146,10 @@ pub(crate) struct NamedFile {
 }
 
 impl NamedFile {
-    /// Finds out whether a file may be written, and changes nothing. `option` named the file.
+    /// Checks that a file may be written, and changes nothing. `option` is the option that named the file.
     ///
     /// # Errors
-    /// When the file may not be replaced, lies in a results directory, or cannot be written.
+    /// If the file may not be replaced, is in a results directory, or cannot be written.
     pub(crate) fn new(path: &Path, kind: Kind, option: &'static str) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Err(Failure::Input(format!("error: {option} - names no file\nhelp: give it the name of a file")));
@@ -182,7 +182,7 @@ impl NamedFile {
     fn check(&self) -> Result<(), Failure> {
         let Self { path, kind, option } = self;
         outside_of_results(path, option)?;
-        // A pipe or a terminal holds nothing that could be lost. What is no output is refused when it is written.
+        // A pipe or a terminal has no content to lose. A path that is no output is refused when it is written.
         let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
         match refusal {
             None => Ok(()),

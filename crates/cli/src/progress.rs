@@ -87,7 +87,7 @@ pub(crate) fn words(time: Duration) -> String {
     }
 }
 
-/// Plain lines come this far apart.
+/// Minimum time between plain lines.
 pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl Board {

@@ -1,4 +1,4 @@
-//! The Markdown page of what was reproduced: a section a figure, kept until that figure is run again.
+//! The Markdown page of reproduced figures: one section per figure, kept until that figure is run again.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ pub(crate) const TRIALS: &str =
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ResultsPage {
     scale: &'static str,
-    /// Set if it goes to a file. A pipe or a terminal is not read, and gets the page once.
+    /// Set if the page is written to a file. A pipe or a terminal is not read, and receives the page once.
     pub(crate) is_file: bool,
     /// Figures' names and their sections' text, in order.
     sections: Vec<(String, String)>,
@@ -74,7 +74,7 @@ impl ResultsPage {
         Ok(Self { scale, is_file: true, sections, of })
     }
 
-    /// Puts a figure's section in its place: `title` is what follows its name, `order` compares names.
+    /// Inserts a figure's section: `title` is the text after its name, `order` compares names.
     pub(crate) fn put<K: Ord>(&mut self, figure: &str, title: &str, body: &str, order: impl Fn(&str) -> K) {
         self.sections.retain(|(name, _)| name != figure);
         self.sections.push((figure.to_owned(), format!("{figure}{title}\n\n{}\n", body.trim_end())));
@@ -134,7 +134,7 @@ impl ResultsPage {
     }
 }
 
-/// A text as it stands in a cell of a table.
+/// Escapes a text for a cell of a table.
 pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
@@ -195,7 +195,7 @@ pub(crate) struct Explained {
     pub(crate) shown: usize,
     /// Those with a cause that is shown in part, and none that is shown.
     pub(crate) in_part: usize,
-    /// Those all of whose judged causes are refuted or undecided.
+    /// Those with judged causes that are all refuted or undecided.
     pub(crate) unexplained: usize,
 }
 
@@ -279,7 +279,7 @@ mod tests {
         assert!(text.contains("2 figures, 2 claims: 1 reproduced, 1 direction only.\n"), "{text}");
         assert!(text.find("## p/a, Fig. 1").unwrap() < text.find("## p/b\n\nNew").unwrap() && !text.contains("a note"));
         assert!(ResultsPage::read(&path, "quick").is_err());
-        // It is written over what it wrote itself, and not over another writer's or a person's.
+        // The page replaces only a page that this program wrote, not another program's or a person's.
         again.write(&path).unwrap();
         again.write(&path).unwrap();
         let said = first.write(&path).unwrap_err().to_string();

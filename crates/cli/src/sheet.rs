@@ -140,7 +140,7 @@ impl Sheet {
     }
 }
 
-/// Writes the only table of a command, whose records have these columns, as CSV.
+/// Writes the only table of a command as CSV. The records have these columns.
 pub(crate) fn print_records(
     csv: &CsvArgs,
     name: &'static str,

@@ -15,7 +15,7 @@ use study::count;
 
 use crate::sheet::{Cell, Datum, Row, Sheet};
 
-/// The last column of what all collectives have together.
+/// The last column that all collectives have in common.
 const OVER_IDEAL: &str = "over ideal";
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
@@ -48,7 +48,7 @@ fn no_columns(table: &Table) -> bool {
 pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
     let columns = columns(runs);
     let jobs = job_columns(runs);
-    // Jobs stand behind what all of them have.
+    // Columns of jobs follow the common columns.
     let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
     let (columns, rest) = columns.split_at(place);
     let titles = |columns: &[Column]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
@@ -141,7 +141,7 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     let mut shown = all.clone();
     shown.sort_by_key(rank);
     let most = |names: usize| (1..=shown.len()).rev().find(|&many| is_fit(names, &shown[..many], &stacked));
-    // Where not even one column has room beside the names, the names are broken, not the numbers.
+    // If not even one column fits next to the names, the names are broken, not the numbers.
     let whole = most(names);
     let many = whole.or_else(|| most(LEAST_NAME.into())).unwrap_or(1);
     shown.truncate(many);
@@ -170,7 +170,7 @@ fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: O
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         for (place, column) in table.column_iter_mut().enumerate() {
-            // A name in pieces of a letter says nothing, so below this width the table is wider than the terminal.
+            // A name broken into single letters is unreadable, so below this width the table is wider than the terminal.
             column.set_constraint(if place == 0 {
                 ColumnConstraint::LowerBoundary(Width::Fixed(LEAST_NAME + 2))
             } else {
@@ -294,7 +294,7 @@ fn job_columns(runs: &[RunResults]) -> Vec<JobColumn<'_>> {
     several.chain(training).chain(schedules.into_iter().map(JobColumn::EndToEnd)).collect()
 }
 
-/// Each name once, in the order in which they come.
+/// Each name once, in the order of first appearance.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut known = Vec::new();
     for name in names {
@@ -349,7 +349,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         ("FCT p99", |run| fct_p99(&run.summary.flows.all)),
     ];
     let mut add = |is_there: bool, more: &[Column]| columns.extend(more.iter().filter(|_| is_there));
-    // Of one request, all that there is to say is when its last flow ended.
+    // A single request has no distribution: its time is when its last flow ended.
     add(
         any(|it| it.requests.count > 1),
         &[
@@ -374,7 +374,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
             ("inter p99", |run| fct_p99(&run.summary.flows.inter)),
         ],
     );
-    // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
+    // Programs on real packets send for any length of time: their rate and round-trip time distinguish them.
     add(
         any(|it| it.emulator.is_some()),
         &[

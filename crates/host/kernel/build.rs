@@ -109,7 +109,7 @@ mod bpf {
         let crate_dir = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("bpf");
         let mut cargo = Command::new(variable("CARGO"));
         cargo.current_dir(&crate_dir);
-        // What the outer build sets for itself is not for this one.
+        // Variables that the outer build sets for itself do not apply to this one.
         for (name, _) in env::vars_os() {
             let name = name.to_string_lossy();
             if name.starts_with("CARGO") && name != "CARGO_HOME" || name.starts_with("RUSTC") || name == "RUSTFLAGS" {
@@ -120,8 +120,8 @@ mod bpf {
         let maps: Vec<_> = shown_paths().iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
         cargo.env("CARGO_ENCODED_RUSTFLAGS", maps.join("\x1f"));
         cargo.args(["rustc", "--quiet", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"]);
-        // One function an entry: the kernel wants type information for each function, and the compiler writes it
-        // only for those that C calls. Version 2 of the instruction set is what every assembler here takes.
+        // One function an entry: the kernel wants type information for each function, and the compiler writes it only for
+        // those that C calls. Version 2 of the instruction set is accepted by every assembler here.
         cargo.args([
             "--emit=asm",
             "-Ctarget-cpu=v2",
@@ -211,7 +211,7 @@ mod bpf {
         for (from, to) in shown_paths() {
             clang.arg(format!("-fdebug-prefix-map={from}={to}"));
         }
-        // libbpf's own headers come with libbpf-sys.
+        // libbpf-sys provides libbpf's own headers.
         if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
             clang.arg("-I").arg(include);
         }
@@ -219,8 +219,8 @@ mod bpf {
         object
     }
 
-    /// Objects name the sources of their lines, which the verifier shows. They are not to name this machine's
-    /// directories: what is built from the same sources is the same everywhere.
+    /// Objects name the sources of their lines, which the verifier shows. They must not name this machine's directories:
+    /// builds of the same sources are identical everywhere.
     fn shown_paths() -> Vec<(String, &'static str)> {
         let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../../..");
         let workspace = fs::canonicalize(workspace).unwrap_or_else(|error| fail(&format!("the workspace: {error}")));

@@ -1,5 +1,5 @@
-//! Records what the program is built from, for manifests and run keys: the commit (empty outside a checkout), and the
-//! versions of the code that decides results, derived from the workspace's sources.
+//! Records the origin of the build, for manifests and run keys: the commit (empty outside a checkout), and the versions of
+//! the code that decides results, derived from the workspace's sources.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -4,8 +4,8 @@ use code_version::{Gate, Roots};
 
 use super::features::{BORDER_CONTROLLERS, CODING, CREDITS, GO_BACK_N, ON_RAMP, SWITCH_REPLAY};
 
-/// A run is done by `engine::event_loop` with the laws that `scenario::law_plan` makes. What a run is built from is data by
-/// then, and part of the key as such.
+/// A run is done by `engine::event_loop` with the laws that `scenario::law_plan` makes. The input of a run is data by then,
+/// and part of the key as such.
 pub(crate) const ROOTS: Roots<'static> = Roots {
     engine: &["engine::event_loop", "scenario::law_plan"],
     record: &["results::summary::make", "results::tables"],

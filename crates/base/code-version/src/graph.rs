@@ -67,7 +67,7 @@ pub enum GraphError {
     NoPackage { name: String },
 }
 
-/// The macro whose rows list the laws.
+/// The macro with one row per law.
 const TABLE: &str = "laws";
 
 /// The longest path that is followed through imports.
@@ -151,7 +151,7 @@ impl Graph {
         for child in declared {
             let places = [folder.join(format!("{child}.rs")), folder.join(&child).join("mod.rs")];
             let Some(found) = places.into_iter().find(|place| place.is_file()) else {
-                // Only a build script's output may lie elsewhere.
+                // Only a build script's output may be in another place.
                 return Err(GraphError::NoFile { path: file, child });
             };
             let added = self.add(&format!("{path}::{child}"), found, Some(id), dependencies)?;
@@ -293,7 +293,7 @@ impl Graph {
         owners.copied().filter(|&owner| self.modules[owner].root == self.modules[id].root).collect()
     }
 
-    /// The modules whose items a glob imports: paths of modules alone, or none for an enum's variants.
+    /// The modules that a glob imports from: paths of modules only, or none for an enum's variants.
     fn glob(&self, from: ModuleId, path: &[String]) -> Vec<ModuleId> {
         let module = &self.modules[from];
         let Some((first, rest)) = path.split_first() else { return Vec::new() };
@@ -363,7 +363,7 @@ impl Graph {
             return;
         }
         for import in module.source.imports.iter().filter(|import| import.name == "*") {
-            // Where the glob leads; its own first name comes from no glob.
+            // Modules that the glob imports; a glob cannot supply its own first name.
             let before = found.len();
             for module in self.glob(id, &import.path) {
                 if seen.insert((module, path.to_vec())) {
@@ -372,7 +372,7 @@ impl Graph {
             }
             known |= found.len() > before;
         }
-        // The type of a row, of which a macro makes a re-export.
+        // The type of a row; a macro re-exports it.
         for (law, row) in self.rows.iter().filter(|(_, row)| row.item == *first) {
             if self.modules[*law].root == module.root {
                 known |= !row.item.is_empty();

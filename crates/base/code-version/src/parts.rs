@@ -1,8 +1,8 @@
 //! Versions of the parts of a program that decide results.
 //!
-//! The engine is what is reached from its roots, but for laws and features. A law's version covers all that its module
-//! reaches, except other laws and features; so does a feature's, from its entry modules. The caller knows which parts a
-//! run uses.
+//! The engine is all code that is reached from its roots, except laws and features. A law's version covers all that its
+//! module reaches, except other laws and features; so does a feature's, from its entry modules. The caller knows which
+//! parts a run uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ pub struct Roots<'a> {
     pub record: &'a [&'a str],
     /// Features.
     pub gates: &'a [Gate],
-    /// External crates that decide nothing while a run goes on.
+    /// External crates that decide nothing during a run.
     pub silent: &'a [&'a str],
 }
 
-/// A part's version and what it covers.
+/// A part's version and the code that it covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// A hash of the code of all its modules and the versions of the external crates that they name.
@@ -59,7 +59,7 @@ pub struct Parts {
 }
 
 impl Roots<'_> {
-    /// The libraries in which the roots lie.
+    /// The libraries that contain the roots.
     pub fn libraries(&self) -> BTreeSet<&str> {
         self.engine.iter().chain(self.record).filter_map(|path| path.split("::").next()).collect()
     }
@@ -102,7 +102,7 @@ impl Parts {
         for (feature, entries) in &gates {
             features.entry((*feature).to_owned()).or_default().extend(reach(graph, entries, &closed));
         }
-        // What the engine reaches already changes every run.
+        // Code that the engine reaches already changes every run.
         let mut known = engine.clone();
         known.extend(&closed);
         let record = reach(graph, &ids(roots.record)?, &known);
@@ -113,7 +113,7 @@ impl Parts {
                 .iter()
                 .map(|(feature, modules)| Ok::<_, GraphError>((feature.clone(), part(modules, "")?)))
                 .collect::<Result<_, _>>()?,
-            // Libraries write the files; what is in them is decided here.
+            // Libraries write the files; their contents are decided here.
             record: crate::parts::part(graph, None, roots.silent, &record, "")?,
         })
     }

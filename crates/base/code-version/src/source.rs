@@ -1,4 +1,4 @@
-//! One source file as tokens: what counts as its code, and what it refers to.
+//! One source file as tokens: those that count as its code, and the items that it refers to.
 //!
 //! Comments, doc comments, lint levels, formatting, `mod` declarations and everything under `#[cfg(test)]` are left out.
 //! `use` declarations count as a sorted set, since `rustfmt` orders them.
@@ -86,7 +86,7 @@ pub struct NotRust(String);
 /// Attributes that decide nothing at run time.
 const SILENT: [&str; 8] = ["doc", "allow", "expect", "warn", "deny", "forbid", "must_use", "rustfmt"];
 
-/// Words that begin an item, whose end is a `;` or a brace group.
+/// Keywords that begin an item. Items end with a `;` or a brace group.
 const ITEMS: [&str; 14] = [
     "fn",
     "struct",
@@ -143,7 +143,7 @@ impl Source {
             Some("use") => {
                 let visibility = if bare.len() < body.len() { Visibility::Reexport } else { Visibility::Private };
                 self.imports.extend(imports(&bare[1..], visibility));
-                // `#[cfg]` on a `use` decides what the name means.
+                // A `#[cfg]` on a `use` changes the meaning of the name.
                 self.count(&item[..attributes]);
                 return;
             }
@@ -181,7 +181,7 @@ impl Source {
         write(tokens, &mut self.code);
     }
 
-    /// Collects what tokens refer to.
+    /// Collects the names that tokens refer to.
     fn scan(&mut self, tokens: &[TokenTree]) {
         let mut at = 0;
         while at < tokens.len() {
@@ -238,7 +238,7 @@ fn included(after: &[TokenTree], name: Option<&String>) -> Option<String> {
     literal.or(Some(text))
 }
 
-/// Tokens without attributes that decide nothing and without what is compiled for tests only.
+/// Returns the tokens without irrelevant attributes and without test-only code.
 fn counted(stream: TokenStream) -> Vec<TokenTree> {
     let all: Vec<TokenTree> = stream.into_iter().collect();
     let mut kept = Vec::with_capacity(all.len());

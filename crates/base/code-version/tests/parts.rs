@@ -68,7 +68,7 @@ impl Workspace {
         Parts::read(&self.0, &ROOTS).expect("a workspace").0
     }
 
-    /// The parts whose versions change with a file.
+    /// Returns the parts that get a new version when a file changes.
     fn changes(&self, name: &str, text: &str) -> Vec<String> {
         let before = self.parts();
         let old = fs::read_to_string(self.0.join(name)).expect("there");

@@ -1,9 +1,9 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
-//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
-//! see complete or not at all, and to no device that keeps what is written. A [`Seal`] distinguishes text that nobody
-//! edited from other text. [`Lock`] restricts a directory to one writer. [`process`] runs helper programs within a
-//! deadline. This crate knows no format.
+//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers see
+//! complete or not at all, and refuse devices that store data. A [`Seal`] distinguishes unedited text from other text.
+//! [`Lock`] restricts a directory to one writer. [`process`] runs helper programs within a deadline. This crate does not
+//! depend on file formats.
 #![forbid(unsafe_code)]
 
 mod lock;
@@ -84,7 +84,7 @@ pub enum Error {
         /// The process: its number, host and command line.
         holder: String,
     },
-    /// A lock that is only a file, of a process that has ended or is on another machine: the kernel cannot say which.
+    /// A lock that is only a file, of a process that has ended or is on another machine: the kernel cannot determine which.
     #[error("`{}` says that {holder} writes there, and the file system cannot say whether it still does; remove that \
              file if it has ended", path.display())]
     Left {
@@ -114,7 +114,7 @@ impl Error {
     }
 }
 
-/// The directory that a path lies in; `.` for a bare name.
+/// Returns the parent directory of a path; `.` for a bare name.
 pub fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,12 +1,11 @@
 //! One writer a directory.
 //!
 //! The lock is the kernel's (`flock`), on a file in the directory. The kernel releases it when its holder ends, however
-//! that happens. The file's text is for people: who holds the directory, or who held it and died.
+//! that happens. The file's text is for people: it names the process that holds the directory, or that held it and died.
 //!
-//! On a file system without locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), creating the file takes the directory. Such a file
-//! stays when its holder is killed, and no process takes it over: two processes that tried at once could both succeed.
-//! A person removes it. The file's text states this, and a machine on which the same file system has locks respects it,
-//! too.
+//! On a file system without locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), creating the file takes the directory. Such a file stays
+//! when its holder is killed, and no process takes it over: two processes that tried at once could both succeed. It has to
+//! be removed by hand. The file's text states this, and a machine on which the same file system has locks respects it, too.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -25,7 +24,7 @@ const SAID: &str = "process ";
 /// Suffix after the host in the text of a lock that the kernel does not hold.
 const FILE_ALONE: &str = " (this file alone)";
 
-/// Number of retries, every 5 ms, for a lock whose holder has not yet written its name.
+/// Number of retries, every 5 ms, for a lock with a holder that has not written its name yet.
 const TRIES: u32 = 40;
 
 /// A directory locked for writing by this process; released when dropped.
@@ -134,15 +133,15 @@ impl Lock {
     }
 }
 
-/// The line for a directory whose holder has died.
+/// The message for a directory that was taken over from a holder that died.
 pub fn taken_over(directory: &Path, dead: &str) -> String {
     format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while the lock is held: whoever opened the file meanwhile finds that the name is gone, and tries
-        // again. If the directory was moved, the file of this name is somebody else's.
+        // Removed while the lock is held: a process that opened the file meanwhile finds that the name is gone, and tries
+        // again. If the directory was moved, the file of this name belongs to another process.
         if is_named(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
@@ -262,7 +261,7 @@ mod tests {
         fs::rename(&here, &there).unwrap();
         let lost = || lock.check().unwrap_err().to_string();
         assert!(lost().contains("here` was moved or replaced"), "{}", lost());
-        // Somebody else's, who locks it, too.
+        // Another process's directory, locked by that process, too.
         fs::create_dir(&here).unwrap();
         let theirs = Lock::take(&here, "y").unwrap();
         lost();

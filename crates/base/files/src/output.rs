@@ -1,8 +1,8 @@
 //! Outputs: the files that a command line may name to be written.
 //!
-//! A regular file, a pipe and a terminal are outputs. So are the devices that keep nothing, `/dev/null` and `/dev/full`: people
-//! name the first to throw an output away, and the second to test a full disk, and no byte that somebody has is lost. Any other
-//! device, above all a disk, would be overwritten from its beginning, or act on the bytes: it is none.
+//! A regular file, a pipe and a terminal are outputs. So are the devices that keep nothing, `/dev/null` and `/dev/full`:
+//! people name the first to throw an output away, and the second to test a full disk, and no existing data is lost. Any
+//! other device, above all a disk, would be overwritten from its beginning, or act on the bytes, and is therefore refused.
 
 use std::fs::Metadata;
 use std::io;
@@ -50,7 +50,7 @@ impl Output {
     /// Classifies a file by its metadata.
     ///
     /// # Errors
-    /// `InvalidInput`, with what it is, if it is no output.
+    /// `InvalidInput`, with the kind of the file, if it is no output.
     pub(crate) fn new(metadata: &Metadata) -> io::Result<Self> {
         let kind = metadata.file_type();
         let is_sink = || {

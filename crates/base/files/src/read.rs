@@ -55,7 +55,7 @@ pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 
 /// A regular file, and its size in bytes as the system states it.
 fn open(path: &Path) -> Result<(File, u64), Error> {
-    // Without waiting: opening a FIFO that nobody writes to would block before it can be looked at.
+    // Non-blocking: opening a FIFO without a writer would block before its type can be checked.
     let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).map_err(Error::io("read", path))?;
     let metadata = file.metadata().map_err(Error::io("read", path))?;
@@ -77,7 +77,7 @@ pub fn text(path: &Path, limit: Limit) -> Result<String, Error> {
     utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
 }
 
-/// The kind of what is no regular file, with its article; none for a regular file.
+/// Returns the kind of a file that is not regular, with its article; none for a regular file.
 pub(crate) fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,
@@ -120,7 +120,7 @@ mod tests {
         assert!(said(scratch.path()).ends_with("it is a directory; expected a regular file"));
         let fifo = scratch.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // Nobody writes to it, so waiting for it would be for ever.
+        // The FIFO has no writer, so waiting for it would never end.
         assert!(said(&fifo).ends_with("it is a pipe; expected a regular file"));
         assert!(said(Path::new("/dev/zero")).ends_with("it is a character device; expected a regular file"));
         assert!(said(&scratch.path().join("none")).starts_with("cannot read `"));

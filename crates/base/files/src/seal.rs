@@ -1,4 +1,4 @@
-//! Text that is known again: its last line is a comment with a hash of all above.
+//! Text that can be identified: its last line is a comment with a hash of all above.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 use crate::Error;
 use crate::read::{Limit, read};
 
-/// The largest file that is read to find out who wrote it.
+/// The largest file that is read to determine which program wrote it.
 const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
 
 /// The last line of a kind of text file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
-    /// The kind, with its article and who writes it: ``a report that `narrows report` wrote``.
+    /// The kind, with its article and the program that writes it: ``a report that `narrows report` wrote``.
     pub what: &'static str,
     /// Text before the hash.
     pub before: &'static str,
@@ -22,7 +22,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The text with the last line by which it is known again.
+    /// Returns the text with the last line that identifies it.
     pub fn put_on(&self, mut text: String) -> String {
         if !text.ends_with('\n') {
             text.push('\n');
@@ -46,7 +46,7 @@ impl Seal {
         if hash.is_some_and(|hash| hash == sha256(above).as_bytes()) {
             return Ok(None);
         }
-        // Lines may have come after the last one, or have other ends.
+        // Lines may have been added after the last one, or line ends changed.
         let is_marked = bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(self.before.as_bytes()));
         Ok(Some(if is_marked {
             "it was edited after Narrows wrote it".to_owned()

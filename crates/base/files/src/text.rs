@@ -3,11 +3,11 @@
 /// Mark that some editors put before the text. Readers skip it.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text that these bytes are in UTF-8.
+/// Decodes UTF-8.
 ///
 /// # Errors
-/// When they are not UTF-8. The message has the line, the byte in the line and in the file, and what the file seems to
-/// be.
+/// If the bytes are not UTF-8. The message has the line, the byte in the line and in the file, and the probable kind of the
+/// file.
 pub fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

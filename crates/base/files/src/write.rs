@@ -10,11 +10,11 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use crate::output::Output;
 use crate::{Error, parent_of};
 
-/// Replaces a file atomically: writes another one and renames it. A link is followed. A pipe, a terminal and a device that keeps
-/// nothing, such as `/dev/null`, are written to.
+/// Replaces a file atomically: writes another one and renames it. Symbolic links are followed. A pipe, a terminal and a
+/// device that stores no data, such as `/dev/null`, are written to directly.
 ///
 /// # Errors
-/// When the file cannot be written, or is no output, such as a disk. What was there then stays.
+/// If the file cannot be written, or is no output, such as a disk. The previous contents then stay.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = Draft::new(path)?;
@@ -30,7 +30,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
 /// When it could not.
 pub fn writable(path: &Path) -> Result<(), Error> {
     let tried = match path.metadata().map(|metadata| Output::new(&metadata)) {
-        // Opening a pipe would end what is read from it.
+        // Opening a pipe would end the reader's input.
         Ok(Ok(Output::Stream)) => Ok(()),
         Ok(Err(error)) => Err(error),
         Ok(Ok(Output::File)) | Err(_) => Draft::new(path).map(drop),
@@ -45,7 +45,7 @@ pub fn writable(path: &Path) -> Result<(), Error> {
 pub fn create_new(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::BufWriter::new(File::create_new(path)?);
     let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
-    // What is left in the buffer after an error would only fail again.
+    // After an error, writing the rest of the buffer would only fail again.
     let _ = out.into_parts();
     written
 }
@@ -88,26 +88,26 @@ impl Seen {
     }
 }
 
-/// A file under construction. It is written under another name, `NAME.partial-NUMBER`, and put in place when complete.
-/// Dropping it removes it; a kill leaves it next to the file, and [`leftovers`] finds it. A pipe, a terminal and a
-/// device that keeps nothing, such as `/dev/null`, are written to directly.
+/// A file under construction. It is written under another name, `NAME.partial-NUMBER`, and moved into place when complete.
+/// Dropping it removes it; a kill leaves it next to the file, and [`leftovers`] finds it. A pipe, a terminal and a device
+/// that stores no data, such as `/dev/null`, are written to directly.
 #[derive(Debug)]
 pub struct Draft {
     /// Locked as long as it is written.
     file: File,
-    /// The draft's name and the final one; none for what is no file.
+    /// The draft's name and the final one; none if the output is not a regular file.
     names: Option<(PathBuf, PathBuf)>,
     /// The file that it may replace.
     replaces: Seen,
 }
 
 impl Draft {
-    /// Begins a file, which may replace the current file. A link is followed. The new file has the permissions of the
-    /// file that it replaces.
+    /// Begins a file, which may replace the current file. Symbolic links are followed. The new file has the permissions of
+    /// the file that it replaces.
     ///
     /// # Errors
-    /// When it cannot be written there. A pipe that nobody reads is refused at once, and so are a link to nothing, a directory,
-    /// a socket and a device that keeps what is written.
+    /// If it cannot be written there. A pipe without a reader is refused at once, and so are a dangling link, a directory,
+    /// a socket and a device that stores data.
     pub fn new(path: &Path) -> io::Result<Self> {
         Self::replacing(path, Seen::of(path))
     }
@@ -132,7 +132,7 @@ impl Draft {
         {
             let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
             let file = File::options().write(true).custom_flags(flags.bits()).open(target)?;
-            // Somebody may have put something else there meanwhile.
+            // The path may have been replaced meanwhile.
             Output::new(&file.metadata()?)?;
             // It was to find a reader at once; one that is slow is waited for.
             fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
@@ -154,7 +154,7 @@ impl Draft {
         &self.file
     }
 
-    /// Returns the identity that the file will have once it is in place, if nothing more is written.
+    /// Returns the identity that the file will have once it is in place, if no more data is written.
     ///
     /// # Errors
     /// When it cannot be put on the disk.
@@ -175,10 +175,10 @@ impl Draft {
         self.keep(placement, "somebody made or changed it meanwhile")
     }
 
-    /// Puts a file that is not whole in place where there is none: it replaces nothing.
+    /// Moves an incomplete file into place if there is none: it never replaces a file.
     ///
     /// # Errors
-    /// As [`Draft::put`], and when there is a file of that name.
+    /// As [`Draft::put`], and if there is a file of that name.
     pub fn put_if_missing(self) -> io::Result<()> {
         self.keep(Placement::IfMissing, "there is a file of that name")
     }
@@ -219,7 +219,7 @@ impl Draft {
 enum Placement {
     /// Over the file of that name.
     Replace,
-    /// Where there is no file of that name.
+    /// Only if no file has that name.
     IfMissing,
 }
 
@@ -252,8 +252,8 @@ pub fn left_by_a_stopped_command(left: &Path) -> String {
     )
 }
 
-/// Returns the drafts next to a file that no process writes any more: a kill left them, or they could not be put in
-/// place. In order of their names.
+/// Returns the drafts next to a file that no process writes any more: their process was killed, or they could not be moved
+/// into place. Sorted by name.
 pub fn leftovers(path: &Path) -> Vec<PathBuf> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let Some(name) = target.file_name().map(|name| name.to_string_lossy().into_owned() + PARTIAL) else {
@@ -350,7 +350,7 @@ mod tests {
         let refused = second.put().unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        // What was written is not lost.
+        // The written data is not lost.
         let said = refused.to_string();
         let kept = said.split('`').nth(1).expect("a name");
         assert_eq!(fs::read_to_string(kept).unwrap(), "second", "{said}");
@@ -358,7 +358,7 @@ mod tests {
         draft("third").put().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "third");
         drop(draft("given up"));
-        // What a killed process of this number left is not written over.
+        // The leftover of a killed process of this number is not overwritten.
         let left = scratch.path().join(format!("file.partial-{}", std::process::id()));
         fs::write(&left, "left").unwrap();
         draft("fourth").put().unwrap();
@@ -403,7 +403,7 @@ mod tests {
         }
         fs::create_dir(scratch.path().join("file.partial-8")).unwrap();
         assert_eq!(names(leftovers(&path)), ["file.partial-7"]);
-        // One that could not be put in place is one, too.
+        // A draft that could not be moved into place is a leftover, too.
         let said = draft.put().unwrap_err().to_string();
         assert!(said.starts_with("somebody made or changed it meanwhile; what was written is in `"), "{said}");
         assert_eq!(leftovers(&path).len(), 2);
@@ -425,7 +425,7 @@ mod tests {
         fs::write(&path, "somebody's").unwrap();
         let said = begun.put().unwrap_err().to_string();
         assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's", "{said}");
-        // Or what was seen before the draft was begun, and then what the draft itself put there.
+        // Two drafts in a row, each begun with the state that the previous one left.
         let seen = Seen::of(&path);
         let second = |seen: Seen| {
             let mut draft = Draft::replacing(&path, seen).unwrap();
@@ -438,7 +438,7 @@ mod tests {
         fs::write(&path, "mine").unwrap();
         assert!(second(seen).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-        // What is not whole replaces nothing, and is put where there is nothing.
+        // An incomplete draft does not replace a file, but is put in place if there is no file.
         let said = draft().put_if_missing().unwrap_err().to_string();
         assert!(said.starts_with("there is a file of that name; what was written is in `"), "{said}");
         assert_eq!(fs::read_to_string(said.split('`').nth(1).expect("a name")).unwrap(), "new");

@@ -23,7 +23,7 @@ pub struct Process {
     err: Option<Lines>,
 }
 
-/// The lines of a pipe, as they come, each with its end.
+/// The lines of a pipe in order of arrival, each with its end.
 struct Lines(Receiver<Vec<u8>>);
 
 impl Lines {
@@ -89,7 +89,7 @@ impl Process {
     /// Exit status, once it has ended.
     ///
     /// # Panics
-    /// If the system does not know.
+    /// If the system does not report it.
     pub fn try_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
@@ -138,7 +138,7 @@ impl Process {
     /// Takes the next line of standard output, without its end. At the end of the output it is empty.
     ///
     /// # Panics
-    /// If none comes within [`PATIENCE`], or if standard output is not piped.
+    /// If none arrives within [`PATIENCE`], or if standard output is not piped.
     #[track_caller]
     pub fn line(&self) -> String {
         let pipe = self.out.as_ref().expect("a pipe as standard output");

@@ -9,11 +9,11 @@ use std::thread;
 /// Names the file that collects skips. `make test` sets it, and prints their number last.
 const FILE: &str = "NARROWS_SKIPPED";
 
-/// Reports that a test is skipped, and why. The harness shows standard error of failing tests alone, so the line also goes to the
-/// file that `NARROWS_SKIPPED` names, if it is set.
+/// Reports that a test is skipped, and why. The harness shows standard error only for failing tests, so the line also goes
+/// to the file named by `NARROWS_SKIPPED`, if it is set.
 ///
 /// # Panics
-/// If that file cannot be written: a skip that is not counted is one that nobody sees.
+/// If that file cannot be written: an uncounted skip would go unnoticed.
 pub fn skipped(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
     if let Some(file) = std::env::var_os(FILE) {

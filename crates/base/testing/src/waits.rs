@@ -52,7 +52,7 @@ pub fn eventually(within: Duration, what: &str, mut happened: impl FnMut() -> bo
     }
 }
 
-/// Joins a thread, and goes on with its panic if it panicked.
+/// Joins a thread, and propagates its panic if it panicked.
 ///
 /// # Panics
 /// If the thread runs longer than `within` from now on.

@@ -65,7 +65,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
 const MOST_DIFFERENT: usize = 14;
 const MOST_WARNINGS: usize = 6;
 
-/// The runs of some schemes, or of all if none is named: the first run in full, then what differs from run to run.
+/// The runs of some schemes, or of all if none is named: the first run in full, then the differences between runs.
 fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     let mut text = String::new();
     let shown: Vec<&CheckedRun> =
@@ -119,7 +119,7 @@ struct Fact {
 /// The texts about one topic, each with the runs that it is about.
 type Groups = Vec<(String, Vec<usize>)>;
 
-/// The facts of all runs, by topic. The first run's topics come first, in its order.
+/// Groups the facts of all runs by topic. The first run's topics are first, in its order.
 fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
     let mut topics: Vec<(&str, Groups)> = Vec::new();
     for (run, fact) in all.iter().enumerate().flat_map(|(run, facts)| facts.iter().map(move |fact| (run, fact))) {

@@ -21,7 +21,7 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
     check_csv(&common.csv, &["choices", "answers", "tried"])?;
     let request = Request { command: "choose", file, objectives, search, common };
     let read = request.read()?;
-    // Before anything is run: what is wrong with a metric.
+    // Metrics are checked before any run.
     let names = study::metric_names(&read.plain)?;
     let given = request.objectives(&names)?;
     for metric in cell {
@@ -180,7 +180,7 @@ impl Choice<'_> {
         lines
     }
 
-    /// Schemes without the key whose least value is sought.
+    /// Schemes that lack the key to be minimised.
     fn not_searched(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
         let sized = &self.answer.asked.schemes;
         request.schemes(&read.plain).into_iter().filter(|it| !sized.contains(it)).collect()
@@ -303,7 +303,7 @@ impl Choice<'_> {
     }
 }
 
-/// The other keys that are tried with the one whose least value is sought, and their values.
+/// The other keys that are tried along with the minimised key, and their values.
 fn tried_beside(asked: &size::Sizing) -> String {
     asked.choices.iter().map(|it| format!("{}={}", it.key, it.values.join(","))).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! `narrows explain`: what the slowest flows of a scheme waited for.
+//! `narrows explain`: the waits of the slowest flows of a scheme.
 
 mod causes;
 mod traits;

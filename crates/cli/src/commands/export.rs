@@ -146,7 +146,7 @@ impl Exported {
     }
 }
 
-/// A limit of the shared part as SONiC has it: a power of two of what is left, or bytes.
+/// A limit of the shared part in SONiC's form: a power of two of the free buffer, or bytes.
 fn threshold(limit: Limit, port: &str, notes: &mut Vec<String>) -> Threshold {
     match limit {
         Limit::Bytes(bytes) => Threshold::Static(bytes.get()),

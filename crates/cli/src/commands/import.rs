@@ -19,7 +19,7 @@ use crate::named_file::{Kind, NamedFile, outside_of_results};
 const OPTION: &str = "-o";
 
 pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
-    // Found out now, not after what may take long.
+    // Checked now, before an import that may take long.
     outside_of_results(command.output(), OPTION)?;
     files::writable(command.output())?;
     let imported = command.imported(None)?;
@@ -77,7 +77,7 @@ impl From<ImportError> for Failure {
     }
 }
 
-/// Imports for another program. `base` stands for the scenario of the option `--scenario`.
+/// Imports for another program. `base` replaces the scenario of the option `--scenario`.
 ///
 /// # Errors
 /// As the command, which prints them.

@@ -1,4 +1,4 @@
-//! `narrows laws`: what laws there are.
+//! `narrows laws`: the list of laws.
 
 use laws::catalog::{Kind, LawInfo, ParamInfo, Quantity};
 use serde_json::json;

@@ -33,7 +33,7 @@ fn add_pages(command: clap::Command, pages: &mut Vec<(String, Kind, Vec<u8>)>) {
     }
     let page = clap_mangen::Man::new(command);
     let mut text = Vec::new();
-    // What is written to memory cannot fail.
+    // Writing to memory cannot fail.
     let _ = page.render(&mut text);
     let text = Kind::Manual.sealed(String::from_utf8_lossy(&text).into_owned());
     pages.push((page.get_filename(), Kind::Manual, text.into_bytes()));

@@ -143,7 +143,7 @@ impl Names {
         if sources.join(&module).is_dir() || sources.join(format!("{module}.rs")).exists() {
             return Err(wrong(&format!("crates/core/laws/src has a module `{module}` already")));
         }
-        // Types of all laws, and of what they share, have one namespace.
+        // The types of all laws and of their shared modules have one namespace.
         let used = ["lib.rs", "law.rs"].map(|file| read(&sources.join(file)));
         for text in used {
             let is_word = |word: &str| word == law;
@@ -168,11 +168,11 @@ impl Names {
             rest.strip_suffix(';').map(str::to_owned)
         };
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        // `mod params` stands alone before them, because of its macros.
+        // `mod params` is separate, before them, because of its macros.
         let last = lines.iter().rposition(|line| named(line).is_some())?;
         let later = |line: &String| named(line).is_some_and(|other| other != "params" && other > self.module);
         let place = lines.iter().position(later).unwrap_or(last + 1);
-        // What tests alone have stands below its attribute.
+        // Test-only modules are below their attribute.
         let place = if place > 0 && lines[place - 1].starts_with("#[") { place - 1 } else { place };
         lines.insert(place, format!("pub mod {};", self.module));
         Some(lines.join("\n") + "\n")

@@ -1,5 +1,6 @@
-//! Commands that are in the Python package: figures, tuning, and sweeps on a cluster. The program becomes Python, with what it
-//! was given: signals reach it, and nothing is left behind that goes on. The package's own command does not come here.
+//! Commands that are in the Python package: figures, tuning, and sweeps on a cluster. The process replaces itself with
+//! Python and passes its arguments on: signals reach Python, and no other process remains. The package's own command does
+//! not use this module.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;

@@ -1,8 +1,8 @@
-//! `narrows report`: the page of results that are already there.
+//! `narrows report`: the page of existing results.
 //!
-//! Reading takes no lock: a set is complete, or the command reports that it is unfinished. Writing the page into a
-//! complete set locks the directory meanwhile. The page of an unfinished set goes next to its runs without a lock,
-//! because the set's writer may be at work.
+//! Reading takes no lock: a set is complete, or the command reports that it is unfinished. The directory is locked while
+//! the page is written into a complete set. The page of an unfinished set is written next to its runs without a lock,
+//! because the set's writer may be running.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let out = if let Some(other) = other {
         other.write(html)?
     } else {
-        // An unfinished set's report lies in `.next`, so the whole set's can take its own place later.
+        // The report of an unfinished set is in `.next`, so that the complete set's can later take its place.
         let out = if whole { inside } else { directory.join(NEXT).join(REPORT) };
         lock.as_ref().map_or(Ok(()), files::Lock::check)?;
         may_replace_report(&out)?;

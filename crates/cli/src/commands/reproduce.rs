@@ -161,7 +161,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     if worse.is_empty() || args.record { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
 }
 
-/// The files that the words stand for, in order of their names.
+/// Returns the files that the arguments select, in order of their names.
 fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
     let mut all = Vec::new();
     let entries = |path: &Path| {
@@ -185,7 +185,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
     }
     let mut picked: Vec<(String, PathBuf)> = Vec::new();
     for word in what {
-        // A figure's file stands for its figure.
+        // A figure's file selects its figure.
         let file = std::fs::canonicalize(word).ok().filter(|file| file.is_file());
         let of_file = |path: &PathBuf| file.is_some() && std::fs::canonicalize(path).ok() == file;
         let word = all.iter().find(|(_, path)| of_file(path)).map_or(word, |(name, _)| name);
@@ -270,8 +270,8 @@ fn natural(name: &str) -> (String, u32, String) {
     (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
-/// Reads a file and plans its runs over `seeds` seeds: the file's seed and those after it. A file whose grid has seeds
-/// keeps those.
+/// Reads a file and plans its runs over `seeds` seeds: the file's seed and those after it. Seeds in the file's grid take
+/// precedence.
 fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
@@ -338,7 +338,7 @@ fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
     })
 }
 
-/// Refuses to keep verdicts of a file whose own seeds are too few, or not the same for all runs that claims speak of.
+/// Refuses to keep the verdicts of a file if it has too few seeds, or if its seeds differ between the runs of its claims.
 fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str, scale: Scale) -> Result<(), Failure> {
     let seeds = seeds_of(scenario);
     let all: BTreeSet<u64> = seeds.values().flatten().copied().collect();
@@ -407,7 +407,7 @@ fn place(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Pa
     }
 }
 
-/// Does what a figure's study offers, or that with the change of a suspected cause.
+/// Runs a figure's study, or the study with the change of a suspected cause.
 fn studied<T>(
     figure: &Figure,
     suspect: Option<&Suspect>,
@@ -431,7 +431,7 @@ fn studied<T>(
     })
 }
 
-/// Refuses a figure whose finished runs would be lost.
+/// Refuses a figure if that would lose its finished runs.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime, the closure of any")]
 fn checked(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) -> Result<(), study::Error> {
     studied(figure, suspect, args, |study| study.check())
@@ -544,7 +544,7 @@ fn as_json(done: &[Reproduced], scale: Scale) -> Value {
     json!({ "schema": 1, "scale": scale.name(), "figures": done.iter().map(figure).collect::<Vec<_>>() })
 }
 
-/// Writes verdicts into the file that the claims came from, and nothing else there.
+/// Writes verdicts into the file of the claims, and changes nothing else there.
 fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     let path = &reproduced.figure.path;
     let text = files::text(path, scenario::SCENARIO)?;
@@ -570,7 +570,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
         let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
         let Some(recorded) = recorded.as_table_like_mut() else { continue };
         if let Some(value) = recorded.get_mut(scale.name()).and_then(Item::as_value_mut) {
-            // What stands around it, such as a comment, stays.
+            // Surrounding text, such as a comment, stays.
             let decor = value.decor().clone();
             *value = judged.verdict.name().into();
             *value.decor_mut() = decor;
@@ -613,7 +613,7 @@ fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A figure's section of the page: what follows its name, and the rest.
+/// A figure's section of the page: the text after its name, and the rest.
 fn section(reproduced: &Reproduced) -> (String, String) {
     let figure = figure(&reproduced.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
     let mut text = format!("{}\n\n", reproduced.figure.scenario.config.title.as_str());

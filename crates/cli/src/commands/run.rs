@@ -47,7 +47,7 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
     Overrides { set: common.set.clone(), seed: common.seed, scale, ..Overrides::default() }
 }
 
-/// Runs all of a scenario, or the schemes that were chosen, and shows what came out.
+/// Runs all schemes of a scenario, or the chosen ones, and shows the results.
 pub(crate) fn all_of(
     scenario: &Scenario,
     host: &dyn Host,
@@ -60,7 +60,7 @@ pub(crate) fn all_of(
     shown(&Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
 }
 
-/// Shows what came of a study. A run that broke an identity is a failure.
+/// Shows the results of a study. A run that violates an identity is a failure.
 pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
     show(finished, common)?;
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))

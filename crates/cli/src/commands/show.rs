@@ -85,7 +85,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
     print(&format!("wrote {}", out.display()))
 }
 
-/// Returns the run that a name stands for. `unknown` is the error's text where it stands for none.
+/// Returns the run with a name. `unknown` is the error's text if there is none.
 pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Result<&'a str, Failure> {
     match find_run(runs.iter().copied(), name) {
         Lookup::One(run) => Ok(run),

@@ -183,7 +183,7 @@ fn shown(unit: Unit, value: f64) -> String {
     }
 }
 
-/// In percent, and of times in milliseconds, too, or in what is fine enough to see it.
+/// A difference in percent; for times also in milliseconds, or in a unit that is fine enough to show it.
 fn difference(unit: Unit, sides: &Sides) -> String {
     // Rounded before, so that next to nothing is +0.0 and not -0.0.
     let percent = sides.relative.map(|relative| format!("{:+.1} %", (relative * 1e3).round() / 10.0 + 0.0));
@@ -233,7 +233,7 @@ fn flows(sides: &SideBySide) -> Sheet {
     Sheet { name: "flows", title: String::new(), first: "of", columns, rows }
 }
 
-/// Rows with the name of what they are of in each, not in the first alone.
+/// Repeats the name of the group in each of its rows, not only in the first.
 fn named(mut rows: Vec<Row>) -> Vec<Row> {
     let mut what = String::new();
     for row in &mut rows {

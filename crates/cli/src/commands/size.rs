@@ -153,7 +153,7 @@ impl Request<'_> {
             Some((key, range)) => (in_full(key), range.clone()),
             None => size::usual_range(plain)?,
         };
-        // What is of one scheme says nothing of the others.
+        // A key of one scheme does not apply to the others.
         if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
             schemes = vec![scheme.to_owned()];
         }
@@ -175,7 +175,7 @@ impl Request<'_> {
     fn probe(&self, read: &Read, asked: &Sizing) -> Result<(), Failure> {
         let least = if self.search.least.is_some() { "--least" } else { "the default range" };
         let choice = if self.search.choices.is_empty() { "the default settings" } else { "--try" };
-        // The search begins at the upper end. It may never come to the lower one, which is checked if somebody asked for it.
+        // The search begins at the upper end. It may never reach the lower end, so that is checked if the user gave a range.
         let low = asked.ladder.first().filter(|_| self.search.least.is_some());
         let ends: Vec<&String> = asked.ladder.last().into_iter().chain(low).collect();
         let all: Vec<(&str, Vec<&String>)> = std::iter::once((asked.key.as_str(), ends))
@@ -226,7 +226,7 @@ impl Request<'_> {
         Ok(self.place(&read.plain).round(&scenario, &names)?)
     }
 
-    /// Searches, and puts together all that was tried.
+    /// Searches, and combines all trials into the answer.
     pub(super) fn answer(&self, read: &Read, asked: Sizing) -> Result<Answer, Failure> {
         let place = self.place(&read.plain);
         let load = |overrides: &Overrides| Ok(scenario::load(&self.file.scenario, overrides)?);
@@ -418,7 +418,7 @@ impl Shown<'_> {
         sized.least.as_ref().map_or_else(none, |it| it.value.clone())
     }
 
-    /// Returns the smallest value that holds, or else the one that comes closest.
+    /// Returns the smallest value that meets the objectives, or else the closest one.
     fn at(sized: &Sized) -> Option<&Tried> {
         sized.least.as_ref().or(sized.fails.as_ref())
     }
@@ -523,7 +523,7 @@ impl Shown<'_> {
         for sized in &self.found.sized {
             let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
             let setting: Vec<String> = setting.map(|(key, value)| format!("{key}={value}")).collect();
-            // What is of the scheme stands in its first row alone.
+            // Values of the scheme are in its first row only.
             let mut first = vec![self.label(&sized.scheme), self.value(sized)];
             first.extend(is_beside.then(|| setting.join("\n")));
             for (place, objective) in self.asked.objectives.iter().enumerate() {

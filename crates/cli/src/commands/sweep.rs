@@ -1,4 +1,4 @@
-//! `narrows sweep`: a scenario at many points, in one go or in shards that are put together.
+//! `narrows sweep`: a scenario at many points, in one command or in shards that are merged.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     if args.common.anew {
         return Err(Failure::Input("error: a merge runs nothing, so --anew is not for it".into()));
     }
-    // What is no directory of results is a mistake in the name.
+    // A path that is not a directory of results is a mistake in the name.
     if let Some(other) = args.from.iter().find(|directory| !directory.is_dir() || results_around(directory).is_none()) {
         return Err(Failure::Input(format!(
             "error: `{}` is no directory of results\nhelp: name those that `narrows sweep --shard` wrote",

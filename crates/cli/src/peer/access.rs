@@ -87,7 +87,8 @@ impl Way {
     }
 }
 
-/// The first line with something on it that comes on standard input: a listener whose output that is goes on.
+/// Returns the first line of standard input that is not blank. Standard input may be a listener's output: the listener goes
+/// on.
 fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     let mut input = std::io::stdin().lock().take(2 * LONGEST as u64);
@@ -160,7 +161,7 @@ pub(crate) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
         let ip = socket.local_addr().ok()?.ip();
         (!ip.is_unspecified()).then(|| SocketAddr::new(ip, listens.port()))
     };
-    // Who listens at all addresses of IPv6 usually listens at those of IPv4, too.
+    // A listener at all IPv6 addresses usually listens at all IPv4 addresses, too.
     let fits = |ip: &IpAddr| listens.is_ipv6() || ip.is_ipv4();
     let found: Vec<SocketAddr> = far.iter().filter(|(any, _)| fits(any)).filter_map(own).collect();
     if found.is_empty() {

@@ -37,7 +37,7 @@ pub(crate) enum ConnectError {
 }
 
 impl ConnectError {
-    /// Describes the failure for the user. `deed` is what both ends do, such as `the test`.
+    /// Describes the failure for the user. `deed` is the common task of both ends, such as `the test`.
     pub(crate) fn explained(self, way: &Way, end: &End, deed: &str) -> Failure {
         match self {
             Self::Connection { trouble, address } => failure(&trouble, way, address, end, deed),
@@ -49,15 +49,15 @@ impl ConnectError {
 /// Connects as [`try_connect`] does. `deed` is the common task of both ends, such as `the test`.
 ///
 /// # Errors
-/// If none answers, or who answers is not who was expected.
+/// If no address answers, or a peer other than the expected one does.
 pub(crate) fn connect(way: &Way, end: &End, deed: &str) -> Result<Call, Failure> {
     try_connect(way, end).map_err(|error| error.explained(way, end, deed))
 }
 
-/// Calls one address after the other until one answers.
+/// Connects to one address after the other until one answers.
 ///
 /// # Errors
-/// If none answers, or who answers is not who was expected, or refuses the call at once.
+/// If no address answers, if a peer other than the expected one does, or if the peer refuses the connection at once.
 pub(crate) fn try_connect(way: &Way, end: &End) -> Result<Call, ConnectError> {
     let secret: Option<(TicketId, Secret)> = match way {
         Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),

@@ -1,4 +1,4 @@
-//! Listeners: they print a ticket, and let in who has it.
+//! Listeners: they print a ticket, and admit peers that have it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ pub(crate) struct Terms<'a> {
 
 impl<'a> Terms<'a> {
     /// # Errors
-    /// If something that is asked for is wrong.
+    /// If the request is invalid.
     pub(crate) fn new(asked: Asked<'a>) -> Result<Self, Failure> {
         let at = addresses("--listen", asked.listen)?[0];
         let range = Duration::from_secs(1)..=LONGEST_VALID;
@@ -235,7 +235,7 @@ impl Desk {
     /// Checks whether a caller is admitted. Returns the reason if not.
     fn judge(&self, incoming: &Incoming, now: u64) -> Result<(), &'static str> {
         let Some(claim) = incoming.claim() else { return Err("it did not say who it is") };
-        // Asked whatever the ticket, so that the time tells nothing.
+        // Checked whatever the ticket, so that the response time does not depend on it.
         let proves_ticket = incoming.proves(&self.secret);
         let proves_resumption = self.served.as_ref().is_some_and(|served| incoming.proves(&served.secret));
         let is_of_ticket = claim.ticket == self.id;

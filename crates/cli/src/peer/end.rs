@@ -65,7 +65,7 @@ impl End {
         settings.one_law = args.one_law;
         settings.key_log = key_log::from_environment()?;
         settings.idle = Span::from_ns(idle.as_nanos() as i64);
-        // A caller asks often enough to find out in time.
+        // A client sends keep-alives often enough to detect a dead peer in time.
         settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
         settings.limits.max_stream_data = window;
         let reserved = RESERVED.saturating_mul(room.both_ways + room.one_way);

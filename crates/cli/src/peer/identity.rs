@@ -1,4 +1,4 @@
-//! The key that this machine's user is known by: a file with its 32 secret bytes, made at first use.
+//! The key that identifies this machine's user: a file with its 32 secret bytes, made at first use.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -15,7 +15,7 @@ const LIMIT: Limit = Limit { what: "an identity", mib: 1 };
 /// The secret bytes in that file, or in the one that is usual. Where there is none they are made.
 pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
     let path = named.map_or_else(usual, |path| Ok(path.to_path_buf()))?;
-    // Whoever makes it first, of several at a time, makes it for all.
+    // If several processes make it at a time, all of them use the first one.
     if let Some(seed) = read(&path)? {
         return Ok(seed);
     }
@@ -31,7 +31,7 @@ pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
     }
 }
 
-/// Directory of what this user keeps from one run to the next; none where neither `XDG_STATE_HOME` nor `HOME` is absolute.
+/// Directory of this user's persistent state; none if neither `XDG_STATE_HOME` nor `HOME` is absolute.
 pub(super) fn state() -> Option<PathBuf> {
     // A path that is not absolute does not count (XDG Base Directory Specification).
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -68,8 +68,8 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Returns the contents of a file that other users may not read; none if there is no such file. `could` is what others
-/// could do with it.
+/// Returns the contents of a file that other users may not read; none if there is no such file. `could` names the risk if
+/// they could.
 pub(super) fn secret(path: &Path, limit: Limit, could: &str) -> Result<Option<Vec<u8>>, Failure> {
     let bytes = match files::read(path, limit) {
         Err(error) if error.is_missing() => return Ok(None),

@@ -1,4 +1,4 @@
-//! TLS's secrets on disk, where the environment asks for them: `SSLKEYLOGFILE`, in the format that browsers and other programs
+//! TLS secrets on disk, if the environment requests them: `SSLKEYLOGFILE`, in the format that browsers and other programs
 //! write and capture tools read (draft-ietf-tls-keylogfile). `docs/src/transport-security.md`, "Secrets on disk".
 
 use std::fs::OpenOptions;
@@ -21,7 +21,7 @@ pub(super) fn from_environment() -> Result<KeyLogger, Failure> {
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         return Ok(None);
     };
-    // rustls says nothing of a file that it cannot open. Nobody else may read it.
+    // rustls does not report a file that it cannot open. Only the owner may read the file.
     let open = || OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
     let opened = files::check_output(&path).and_then(|()| open());
     if let Err(error) = opened {

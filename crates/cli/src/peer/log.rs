@@ -1,4 +1,4 @@
-//! `--qlog DIR`: what happens in each connection, in files. `crates/wire/qlog` writes them.
+//! `--qlog DIR`: log files of each connection's events. `crates/wire/qlog` writes them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Waiting on the calling thread, with a look around now and then: at Ctrl-C, at the time, at what has moved.
+//! Waits on the calling thread that poll for Ctrl-C, deadlines and progress.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -42,7 +42,7 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// A stream fails when its peer gives the test up. Then the end of the connection carries the reason, and follows soon.
+/// A stream fails when its peer aborts the test. The end of the connection follows soon and carries the reason.
 pub(crate) fn explained(connection: &Connection, trouble: Trouble) -> Trouble {
     if !matches!(trouble, Trouble::Transport(Error::Read(_) | Error::Write(_))) {
         return trouble;

@@ -1,4 +1,4 @@
-//! Durations and amounts, as people who measure networks write and read them.
+//! Durations and amounts, in the notation common in network measurement.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const SIZES: [(&str, f64); 9] = [
 /// The most bytes of a test; below, numbers of 64 bits with a point are whole.
 const MOST_BYTES: f64 = 1e15;
 
-/// A number and what stands behind it.
+/// Splits a text into a number and the rest.
 fn split(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len());
     let number = text[..end].parse::<f64>().ok()?;

@@ -86,7 +86,8 @@ impl<'a> Resumption<'a> {
         let place = random::<8>().map(|name| self.directory.join(format!("{}{}", self.prefix(), hexadecimal(&name))));
         let stored = place.and_then(|path| {
             make_directory(&self.directory)?;
-            // The file has its name before it is on the disk, which takes a while: who is killed meanwhile can go on by it.
+            // The file gets its name before it is on disk, which takes a while, so that a process killed in between can
+            // resume from it.
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             let written = file.write_all(format!("{ticket}\n").as_bytes());
             let written = written.and_then(|()| file.sync_all()).and_then(|()| files::sync_directory(&self.directory));
@@ -124,7 +125,7 @@ impl StoredTicket {
     }
 }
 
-/// Removes tickets that killed senders left long ago. What has another kind of name is not ours, and stays.
+/// Removes tickets that killed senders left long ago. Files with another kind of name are not ours, and stay.
 fn sweep(directory: &Path, now_s: u64) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_old = |metadata: fs::Metadata| metadata.mtime().unsigned_abs() + MAX_AGE_S < now_s;

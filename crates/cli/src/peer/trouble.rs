@@ -42,7 +42,7 @@ impl Trouble {
     /// Returns the reason that is sent to the peer.
     pub(crate) fn to_peer(&self) -> String {
         match self {
-            // What the peer did is told to the peer.
+            // The peer's own mistake is reported to the peer.
             Self::Peer(what) => format!("this peer {what}"),
             other => other.to_string(),
         }

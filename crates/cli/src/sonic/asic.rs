@@ -21,9 +21,9 @@ const fn asic(name: &'static str, cell_bytes: u64, has_tiles: bool, extra_bytes:
     Asic { name, cell_bytes, pipeline_kib: 18, mac_phy_milli_kib: 800, has_tiles, extra_bytes }
 }
 
-/// The chips whose numbers SONiC's design documents state (cells of 96 bytes on Spectrum, 144 on -2 and -3; a pipeline
-/// of 18 KiB; 0.8 KiB of egress and PHY). The later ones have -3's cells and their own terms of the formula: state
-/// `--cell` where yours differ.
+/// Chips with numbers in SONiC's design documents (cells of 96 bytes on Spectrum, 144 on -2 and -3; a pipeline of 18 KiB;
+/// 0.8 KiB of egress and PHY). The later ones have -3's cells and their own terms of the formula: state `--cell` where
+/// yours differ.
 pub(crate) const ASICS: [Asic; 6] = [
     asic("spectrum", 96, false, 0),
     asic("spectrum-2", 144, false, 0),

@@ -1,5 +1,5 @@
-//! The headroom of a cable, by the formula of SONiC's dynamic buffer model for Spectrum (`buffer_headroom_mellanox.lua`), in
-//! exact arithmetic. SONiC's own is in floating point; where a sum lies within a rounding error of a whole KiB the two may differ
+//! The headroom of a cable, by the formula of SONiC's dynamic buffer model for Spectrum (`buffer_headroom_mellanox.lua`),
+//! in exact arithmetic. SONiC uses floating point; if a sum is within a rounding error of a whole KiB, the two may differ
 //! by one KiB.
 
 use super::asic::Asic;
@@ -101,8 +101,7 @@ pub(crate) fn metres(delay_ps: u64) -> u64 {
     (u128::from(delay_ps) * u128::from(METRES_A_SECOND)).div_ceil(1_000_000_000_000) as u64
 }
 
-/// The longest cable, no longer than this one, whose headroom takes less than `under_bytes`; none if no cable is short
-/// enough.
+/// Returns the longest cable, no longer than this one, with a headroom below `under_bytes`; none if no cable is short enough.
 pub(crate) fn longest(asic: &Asic, cable: &Cable, traffic: &Traffic, under_bytes: u64) -> Option<u64> {
     let fits = |length_m| {
         headroom(asic, &Cable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)

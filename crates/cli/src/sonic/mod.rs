@@ -1,5 +1,6 @@
-//! SONiC's tables for buffers, pauses and marking (`config_db.json`), and the formula by which its dynamic buffer model sizes
-//! headroom on NVIDIA's Spectrum switches. It knows no scenario and no network: ports come as numbers.
+//! SONiC's tables for buffers, pauses and marking (`config_db.json`), and the formula by which its dynamic buffer model
+//! sizes headroom on NVIDIA's Spectrum switches. The module does not depend on scenarios or networks: ports are passed as
+//! numbers.
 
 mod asic;
 mod headroom;

@@ -29,7 +29,7 @@ pub(crate) struct Marks {
 /// The limit of a priority group in the shared part of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Threshold {
-    /// 2^n times what is left of it, n from -8 to 8.
+    /// 2^n times the free buffer, n from -8 to 8.
     Dynamic(i32),
     /// A number of bytes.
     Static(u64),
@@ -150,8 +150,8 @@ impl Marks {
 }
 
 impl Port {
-    /// The profile of its lossless priorities. SONiC calls those that it makes by speed and length; the threshold tells apart
-    /// what those two do not.
+    /// The profile of its lossless priorities. SONiC names the profiles that it generates by speed and length; the
+    /// threshold distinguishes profiles with the same speed and length.
     fn profile(&self) -> Option<(String, Value)> {
         let (headroom, threshold) = self.lossless?;
         let (key, value, word) = match threshold {

@@ -17,7 +17,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join("docs/src/papers").join(name)).unwrap()
 }
 
-/// A paper's figures and what their claims have recorded; those of its published artifact stand apart.
+/// A paper's figures and the recorded verdicts of their claims; those of its published artifact are separate.
 fn figures(paper: &str, published: bool) -> BTreeMap<String, Vec<Recorded>> {
     let files = fs::read_dir(root().join("papers").join(paper)).unwrap().map(|entry| entry.unwrap().path());
     let scenarios = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
@@ -60,7 +60,7 @@ fn a_papers_page_counts_what_its_files_have_recorded() {
         let figures = figures(paper, false);
         let counted = counts(&figures, "quick");
         let claims: usize = figures.values().map(Vec::len).sum();
-        // The words between say of what the claims are.
+        // The words between these state the subject of the claims.
         let (summary, counts) = (page(&format!("{paper}.md")), sentence(counted));
         let line = summary.lines().find(|line| line.starts_with("- **Counts**, quick scale, five seeds")).unwrap();
         let (before, _) = line.split_once(&format!(" {counts}")).unwrap_or_else(|| panic!("{paper}.md: {counts}"));

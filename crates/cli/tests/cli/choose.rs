@@ -1,4 +1,4 @@
-//! `narrows choose`: the first choice, and what it refuses.
+//! `narrows choose`: the first choice, and refused arguments.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ fn ties_and_schemes_left_out_are_named() {
     assert_eq!((&json["ties"], &json["not_searched"]), (&serde_json::json!([]), &serde_json::json!(["twin", "wide"])));
 }
 
-/// Without objectives each tail is to be near the best scheme's as the file is written.
+/// Without objectives each tail has to be near that of the best scheme with the file's settings.
 #[test]
 fn objectives_follow_from_the_best_scheme() {
     let scratch = Scratch::new("choose-best");

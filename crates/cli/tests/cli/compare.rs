@@ -45,7 +45,7 @@ fn a_run_against_itself_and_against_a_worse_one() {
     let regressed = json.json();
     let regressed = regressed["pairs"][0]["rows"].as_array().unwrap().iter().filter(|row| row["change"] == "regressed");
     assert!(regressed.count() > 3);
-    // What is worse one way is better the other way; a difference within the tolerance is none.
+    // A regression in one direction is an improvement in the other; a difference within the tolerance is none.
     let better = scratch.narrows("compare b a").ok();
     assert!(better.out.contains("better") && !better.out.contains("worse"), "{better}");
     scratch.narrows("compare a b --tolerance 9").ok();

@@ -35,7 +35,7 @@ fn tables_are_printed_as_csv() {
         assert_eq!(Some(mean), summary["flows"]["all"]["fct_ns"]["mean"].as_f64());
         assert_eq!(value(row, "drops"), summary["network"]["drops"].to_string());
         assert_eq!((value(row, "done"), value(row, "done_of")).0, summary["flows"]["all"]["completed"].to_string());
-        // A 99th percentile of few flows says so here, too.
+        // A 99th percentile of few flows is flagged here, too.
         assert_eq!(value(row, "FCT_p99_of_few"), "1");
     }
     let means = rows(&scratch.narrows("show r --csv=means").ok().out);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::{Ran, Scratch, grid_of};
 
-/// Two runs, and what they are called.
+/// Two runs with a title and a description.
 fn grid(title: &str, description: &str) -> String {
     format!("title = {title:?}\ndescription = {description:?}\n{}", grid_of("\"4KiB\", \"16KiB\"").trim_start())
 }
@@ -58,7 +58,7 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
     scratch.write(&table, "half");
     let again = "help: give the command that made these results again";
     scratch.narrows("report out").fails(2, &[&table, "is not as it was written", again]);
-    // What is gone is said to be gone.
+    // A missing file is reported as missing.
     fs::remove_file(scratch.path(&table)).unwrap();
     scratch.narrows("compare out out").fails(2, &[&format!("error: `{table}` is missing\n{again}")]);
     scratch
@@ -122,7 +122,7 @@ fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
             .narrows(line)
             .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--anew "]);
     }
-    // As it says.
+    // Does as the message advises.
     for name in ["manifest.json", "report.html", "summary.json", "summary.parquet"] {
         fs::rename(scratch.path("out").join(name), scratch.path(name)).unwrap();
     }
@@ -198,7 +198,7 @@ fn leftovers_are_named() {
         let _ = fs::remove_file(scratch.path("page.html"));
         scratch.narrows(writer).says(&[&left("page.html.partial-7")]);
     }
-    // Beside files that stop a run, too.
+    // Also if other files stop the run.
     scratch.write("out/page.html.partial-7", "half");
     let theirs = "holds a file that Narrows did not write there, and replacing results would lose: `page.html.partial-7` (left by a \
                   stopped command; you may delete it)";

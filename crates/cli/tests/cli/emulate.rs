@@ -1,4 +1,4 @@
-//! `narrows emulate`: what it refuses anywhere, and, as root, real packets.
+//! `narrows emulate`: arguments that it refuses on any machine, and, as root, real packets.
 
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -132,7 +132,7 @@ fn without_root_it_says_so_in_a_line() {
     let scratch = pair("nobody");
     let _alone = alone();
     if can() {
-        // As root: as somebody else, who may read what is needed, it must be refused.
+        // As root, run as another user that may read the necessary files: it must be refused.
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_narrows"), "emulate"]);
         let path = scratch.path("pair.toml");
@@ -159,7 +159,7 @@ fn starved_hosts_are_doubtful() {
         return;
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    // Minutes long, if nobody ends it.
+    // Takes minutes unless it is killed.
     let busy = "i=0; while [ $i -lt 1000000000 ]; do i=$((i + 1)); done";
     let hogs: Vec<Process> = (0..cores * 4).map(|_| Command::new("sh").args(["-c", busy]).start()).collect();
     let ran = scratch.narrows("emulate pair.toml --scheme cubic --out real").ok();
@@ -193,7 +193,7 @@ fn a_law_that_this_build_cannot_load_is_refused() {
     }
 }
 
-/// Laws of ours run in the kernel for as long as the run takes, and what they did is in the results.
+/// Laws of ours run in the kernel for the duration of the run, and their actions are in the results.
 #[cfg(feature = "bpf")]
 #[test]
 fn laws_of_ours_are_loaded_for_a_run() {
@@ -245,7 +245,7 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
         let bytes = haul.unwrap()["bytes"].as_u64().unwrap();
         assert!((10_300_000..13_000_000).contains(&bytes), "{bytes}");
     }
-    // Those of the same command again take the place of these; what a person captured stays.
+    // Captures of the same command, given again, replace these; a person's captures stay.
     scratch.narrows(&format!("{line} --anew")).ok();
     scratch.write("cubic-other.pcapng", "mine");
     let refused = ["will not replace `cubic-other.pcapng`"];
@@ -296,7 +296,7 @@ fn simulated_and_real_packets_flow_by_flow() {
     if !can() {
         return;
     }
-    // One flow that is there throughout: an empty link of 200 Mb/s, of which payload is 193 Mb/s.
+    // One flow for the whole time on an idle link of 200 Mb/s: 193 Mb/s of payload.
     let same = "pair.toml --scheme cubic --quiet --set stop=3s --set traffic.0.flows.0.size=1GB";
     scratch.narrows(&format!("emulate {same} --out real")).ok();
     scratch.narrows(&format!("run {same} --out simulated")).ok();
@@ -392,7 +392,7 @@ fn over_ipv6() {
     let ran = scratch.narrows(&format!("emulate pair.toml --ipv6 --scheme cubic --out out --json {sizes}")).ok();
     let json = ran.json();
     assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
-    // A machine with other work may be late, and says so; nothing else is wrong.
+    // A machine with other work may be late, and reports that; no other warning is expected.
     let warnings = json["warnings"].as_array().unwrap();
     let bottleneck = &json["emulator"]["bottleneck"];
     // A test's machine may be busy.
@@ -407,7 +407,7 @@ fn a_program_runs_between_the_hosts() {
     if !can() {
         return;
     }
-    // The names of hosts are known where the program runs, and what it prints is its own.
+    // The names of hosts are known to the program, and its output is passed through unchanged.
     let mut command = scratch.command([
         "emulate",
         "pair.toml",
@@ -437,7 +437,7 @@ fn a_program_runs_between_the_hosts() {
     assert!(scratch.read("out/summary.json").contains("\"command\": \"sh -c getent hosts"));
     assert_eq!(left_behind(), [""; 0]);
 
-    // One that fails says so and leaves no results.
+    // A failing command reports that and leaves no results.
     let line = "emulate pair.toml --scheme cubic --out failed --with right.host0=cat -- false";
     scratch.narrows(line).fails(1, &["the command `false` failed: exit status: 1"]);
     assert!(!scratch.path("failed").exists());
@@ -488,7 +488,7 @@ fn runs(argument: &str) -> bool {
     lines.any(|line| line.split(|&byte| byte == 0).any(|word| word == argument.as_bytes()))
 }
 
-/// Starts an emulation whose server and command have arguments of their own, and waits until both run.
+/// Starts an emulation with a server and a command that have arguments of their own, and waits until both run.
 fn started(scratch: &Scratch, server: &str, command: &str) -> Process {
     let with = format!("right.host0=sleep {server}");
     let line = ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--with", &with, "--", "sleep", command];
@@ -507,7 +507,7 @@ fn a_second_interrupt_ends_it_at_once_and_removes_everything() {
     let [server, command] = [1, 2].map(|it| format!("{}.{it}", 1_000_000 + std::process::id()));
     let mut child = started(&scratch, &server, &command);
     let process = nix::unistd::Pid::from_raw(child.id().cast_signed());
-    // The command does not hear of it, and is waited for. Signals that wait are one.
+    // The command does not receive the signal, and is waited for. Pending signals of the same kind merge into one.
     let mut ended = None;
     eventually(PATIENCE, "it ends", || {
         nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
@@ -530,7 +530,7 @@ fn programs_do_not_outlive_a_killed_emulation() {
     let mut child = started(&scratch, &server, &command);
     child.kill();
     eventually(PATIENCE, "its programs are gone", || !runs(&server) && !runs(&command));
-    // What it could not remove, the next one does.
+    // The next command removes leftovers that this one could not remove.
     assert!(!left_behind().is_empty());
     emulator::preflight().unwrap();
     assert_eq!(left_behind(), [""; 0]);
@@ -616,7 +616,7 @@ fn the_transport_carries_the_flows() {
         assert!(!warnings.iter().any(|it| it.as_str().unwrap().contains("another host")), "{warnings:?}");
         let links = run["network"]["links"].as_array().unwrap();
         let bytes = links.iter().find(|link| link["name"] == "left>right").unwrap()["bytes"].as_u64().unwrap();
-        // Payload and headers of 10 MB, at least; handshakes, searches and what is sent again beside it.
+        // Payload and headers of 10 MB, at least; in addition handshakes, probes and retransmissions.
         assert!((10_430_000..13_500_000).contains(&bytes), "{bytes}");
     }
     assert_eq!(left_behind(), [""; 0]);
@@ -663,7 +663,7 @@ fn marks_reach_a_law_over_the_transport() {
         }
         is_sound.then_some(numbers)
     };
-    // A seventh of the bandwidth-delay product of 255 kB is what DCTCP needs for the whole rate.
+    // DCTCP needs a seventh of the bandwidth-delay product of 255 kB for the full rate.
     let step = ["schemes.cubic.law=\"dctcp\"", "port.ecn={step=\"40kB\"}", "port.buffer=\"1MB\""];
     let Some((queue, rate, marks)) = measured("step", &step) else { return };
     assert!((4e3..60e3).contains(&queue) && marks > 1.0, "{queue} B, {marks} marks a second");

@@ -389,7 +389,7 @@ fn a_wrong_metric_in_a_table() {
         &format!("{}{plot}[scale.quick]\n", GOOD.replace("name = \"t\"", "name = \"tiny-fig\"")),
     );
     scratch.narrows("reproduce tiny").fails(2, &["fig.toml:18:24", "^^^^"]);
-    // What no run can have.
+    // Values that no run can have.
     let said =
         ["table `T`: `nope.fct.p99`", "no class of flows `nope`; it has: all, intra", "bad.toml:17:36", "^^^^^^^^^^^^"];
     refused_text(&column("x", "\"p99(nope.fct)\""), &said);

@@ -1,4 +1,5 @@
-//! `narrows export`: tables of SONiC that name each other, headroom that holds in simulation, and what does not fit; timelines.
+//! `narrows export`: SONiC tables that refer to each other, headroom that holds in simulation, and settings that cannot be
+//! exported; timelines.
 
 use serde_json::Value;
 

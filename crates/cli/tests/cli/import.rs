@@ -148,7 +148,7 @@ fn a_schedule_is_imported_checked_and_run() {
     let summary = scratch.narrows("run made.toml --json").ok().json();
     assert_eq!(summary["flows"]["all"]["completed"], 3);
 
-    // On the network of another scenario, whose schemes stay.
+    // On the network of another scenario, which keeps its schemes.
     scratch.write("net.toml", "name = \"net\"\nstop = \"20s\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\n[schemes.u]\nlaw = \"unocc\"\n[[traffic]]\nkind = \"permutation\"\nsize = 5\n[grid]\nseed = [1, 2]\n");
     let ran = scratch.narrows("import goal a.goal --scenario net.toml --placement packed -o on.toml").ok();
     ran.says(&["placement packed", "net.toml", "`grid`"]);
@@ -178,7 +178,7 @@ const ZOO: &str = r#"<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 </graphml>
 "#;
 
-/// Rates and delays whose units the file does not name.
+/// Rates and delays without units in the file.
 const UNITS: &str = r#"<graphml><key id="r" for="edge" attr.name="bandwidth"/><key id="d" for="edge" attr.name="delay"/>
   <graph edgedefault="undirected"><node id="a"/><node id="b"/>
   <edge source="a" target="b"><data key="r">2.5</data><data key="d">4</data></edge></graph></graphml>"#;
@@ -370,7 +370,7 @@ fn a_workload_of_simai_is_imported_checked_and_run() {
     ran.says(&["4 ranks, placement block"]);
     scratch.narrows("check made.toml --quiet").ok();
     assert_eq!(scratch.narrows("run made.toml --json").ok().json()["flows"]["all"]["completed"], 2 * 4 * 3);
-    // A workload of an older AICB does not say how many ranks there are.
+    // A workload of an older AICB does not state the number of ranks.
     scratch.write("old.txt", &WORKLOAD.replace("all_gpus: 4 ", ""));
     scratch.narrows("import simai old.txt --passes 2 --ranks 4 -o old.toml").ok();
     assert_eq!(flows_of(&scratch.read("old.toml")), flows_of(&scratch.read("made.toml")));

@@ -67,7 +67,7 @@ fn of_one_run() {
     assert_eq!(summary["flows"]["all"]["completed"], 4);
     assert!(summary["fairness"]["jain_final"].is_f64());
     assert_eq!(ran.err, "");
-    // What is printed is what is on disk.
+    // The output equals the file on disk.
     assert_eq!(ran.out, scratch.read("out/summary.json"));
 }
 

@@ -1,4 +1,4 @@
-//! `narrows kernel`: what it refuses anywhere, and, as root, laws in this machine's TCP.
+//! `narrows kernel`: arguments that it refuses on any machine, and, as root, laws in this machine's TCP.
 
 use crate::support::Scratch;
 
@@ -108,11 +108,11 @@ mod with_bpf {
         scratch.narrows("kernel export objects").ok();
     }
 
-    /// Deadline of a script, in seconds: a hundred times what any takes on an idle machine.
+    /// Deadline of a script, in seconds: a hundred times the duration of any of them on an idle machine.
     const PATIENCE_S: u64 = 300;
 
-    /// Returns true if laws can be loaded, in a mount namespace of the test's own: what a user has pinned is not
-    /// touched. Otherwise reports the test, whose thread this is, as skipped, with the refused program type and errno.
+    /// Returns true if laws can be loaded, in a mount namespace of the test's own: a user's pins are not touched. Otherwise
+    /// reports the test of this thread as skipped, with the refused program type and errno.
     fn can() -> bool {
         let unshare = || {
             let tried = Command::new("unshare").args(["--mount", "true"]).output();

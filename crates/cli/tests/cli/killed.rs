@@ -1,5 +1,5 @@
-//! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches
-//! its end leaves what it would have left without the kills.
+//! Two hundred kills at random times. Results are complete at any time, no leftover blocks a later run, and a run that
+//! reaches its end has the same results as without the kills.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ fn two_hundred_kills_lose_nothing() {
     scratch
         .write("alone.toml", &GRID.split("[grid]").next().unwrap().replace("[schemes.cubic]\nlaw = \"cubic\"\n", ""));
     scratch.write("papers/tiny/fig1.toml", &format!("{GRID}[scale.quick]\n"));
-    // Where each command's results lie, and what they must be.
+    // Where each command's results are, and their expected contents.
     let kinds = [
         // These take each other's place, which is not done unasked.
         ("run alone.toml --out mixed --anew", "mixed"),

@@ -56,7 +56,7 @@ fn a_directory_that_is_moved_or_replaced_gets_nothing_more() {
         assert!(!said.err.contains("goes on from there"), "{said}");
         assert_eq!(scratch.files("out"), if replaced { vec!["theirs.txt"] } else { vec![] }, "{said}");
         assert_eq!(scratch.path("out").exists(), replaced);
-        // What was finished is where it was written, and is gone on with.
+        // Finished runs are where they were written, and are continued from there.
         scratch.narrows("report moved --out page.html").ok().says(&["`moved` is unfinished: 1 of 3 runs"]);
         scratch.narrows("run grid.toml --out moved").ok().says(&["1 of 3 runs finished before: kept"]);
     }
@@ -136,7 +136,7 @@ fn a_file_system_without_locks() {
     let ran = without(line).ok().says(&[told, "remove it then"]);
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
     assert!(!scratch.path("out/.narrows.lock").exists());
-    // Killed, it leaves the file, which nobody takes over.
+    // Killed, it leaves the file, and no process takes it over.
     let mut child = {
         scratch.write("grid.toml", &grid_of(SIZES));
         let mut command = scratch.command(LINE.split(' ').chain(["--anew"]));

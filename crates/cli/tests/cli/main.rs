@@ -1,5 +1,4 @@
-//! The `narrows` command as its users meet it: the built program is run, and what it prints, returns and leaves on
-//! disk is looked at.
+//! The `narrows` command as its users meet it: runs the built program, and checks its output, exit status and files.
 
 mod support;
 

@@ -17,7 +17,7 @@ fn prepared(name: &str) -> Scratch {
     scratch
 }
 
-/// Each file and what it holds.
+/// Each file with its contents.
 fn contents(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
     let files = scratch.tree().into_iter().filter(|name| !scratch.path(name).is_dir());
     files.map(|name| (name.clone(), fs::read(scratch.path(&name)).unwrap())).collect()
@@ -94,14 +94,14 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
             scratch.narrows(&line).fails(2, &["will not replace", &file, why, "remove that file first"]);
             assert_eq!(scratch.read(&file), edited);
         }
-        // A file of another kind counts as somebody's, too. An empty file, such as mktemp's, may be replaced.
+        // A file of another kind counts as the user's, too. An empty file, such as mktemp's, may be replaced.
         scratch.write(&file, &first);
         let other = WRITERS[(number + 1) % WRITERS.len()];
         scratch.narrows(&format!("{other} {file}")).fails(2, &["it is not a"]);
         scratch.write(&file, "");
         scratch.narrows(&line).ok();
         assert_eq!(scratch.read(&file), first);
-        // What is no file gets the text.
+        // An output that is not a file receives the text.
         assert!(scratch.narrows(&format!("{writer} /dev/stdout")).ok().out.contains("SHA-256"), "{line}");
     }
     let left: Vec<String> = scratch.tree().into_iter().filter(|name| name.contains("partial")).collect();
@@ -158,13 +158,13 @@ fn an_import_of_two_files_writes_both_or_none() {
     scratch.narrows(line).fails(2, &["`made.flows.csv`"]);
 }
 
-/// An option whose value is a file.
+/// An option that takes a file.
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 #[derive(Clone, Copy)]
 enum Use {
     /// The file is written. The command, to which the file is added.
     Output(&'static str),
-    /// The file is written by the Python package, whose tests are for it (`test_figures_are_regular_files`).
+    /// The file is written by the Python package, which tests it (`test_figures_are_regular_files`).
     Python,
     /// The file is read.
     Input,
@@ -172,7 +172,7 @@ enum Use {
     Kept,
 }
 
-/// Those of all commands, by the names of their manual pages: a new one is added here, with what it does.
+/// Options of all commands, by the names of their manual pages: a new one is added here, with its use.
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str), Use> {
     let mut all = std::collections::BTreeMap::from([
@@ -247,6 +247,6 @@ fn no_output_is_a_device() {
     }
     fs::remove_file(scratch.path("link")).unwrap();
     assert_eq!(contents(&scratch), before);
-    // What keeps nothing by intent is an output.
+    // A device that stores no data by design is an output.
     scratch.narrows("report out --out /dev/null").ok();
 }

@@ -1,4 +1,4 @@
-//! `narrows new-law`, in a copy of what it changes.
+//! `narrows new-law`, in a copy of the files that it changes.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn checkout(name: &str) -> Scratch {
         let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).finish();
         assert!(copied.status.success(), "{part}");
     }
-    // Only the laws and what they use are there.
+    // The copy has only the laws and their dependencies.
     let workspace = scratch.read("Cargo.toml");
     let absent = |line: &&str| {
         let member = line.trim();
@@ -52,7 +52,7 @@ fn a_new_law_builds_and_passes() {
     if std::env::var_os("NARROWS_ALL_CASES").is_none() {
         return skipped("a_new_law_builds_and_passes", "compiling it takes a while: set NARROWS_ALL_CASES");
     }
-    // One place for all runs: what the laws use is compiled once.
+    // One directory for all runs: the dependencies of the laws are compiled once.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-law-target");
     let cargo = |args: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -86,7 +86,7 @@ fn what_cannot_be_a_law_changes_nothing() {
     ] {
         scratch.narrows(&format!("new-law {args}")).fails(2, parts);
     }
-    // A page of somebody's own stays, and nothing else is made.
+    // A page that the user wrote stays, and no other file is made.
     scratch.write("docs/src/laws/mine.md", "my notes");
     scratch.narrows("new-law mine").fails(2, &["cannot make", "docs/src/laws/mine.md"]);
     assert_eq!(scratch.read("docs/src/laws/mine.md"), "my notes");

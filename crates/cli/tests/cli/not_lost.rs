@@ -17,7 +17,7 @@ fn results_do_not_lie_in_results() {
         std::os::unix::fs::symlink(scratch.path("g/runs"), scratch.path("link")).unwrap();
         scratch.narrows("run one.toml --quiet --out link/mine").fails(2, &["lies in the results directory"]);
     }
-    // Put there by hand it is somebody's.
+    // A run that was put there by hand is not Narrows' own.
     scratch.narrows("run one.toml --quiet --out kept").ok();
     std::fs::rename(scratch.path("kept"), scratch.path("g/runs/kept")).unwrap();
     let parts = ["did not write there", "runs/kept"];
@@ -86,7 +86,7 @@ fn runs_of_other_inputs_do_not_go_without_a_word() {
     scratch.narrows("run list.toml --quiet --out out").fails(2, &["label: ", " -> D", "--anew"]);
 }
 
-/// A merge into results of other settings is refused, and does not offer what a merge cannot do.
+/// A merge into results of other settings is refused, and the message does not suggest an impossible merge.
 #[test]
 fn a_merge_keeps_what_is_there() {
     let scratch = Scratch::new("merge");

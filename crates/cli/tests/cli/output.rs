@@ -63,7 +63,7 @@ fn conditions_stand_under_the_table() {
     {
         assert!(checked.contains(part), "no `{part}` in {checked}");
     }
-    // Hosts get most of what crosses between datacenters, of which each has one.
+    // Most inter-datacenter traffic goes to hosts, one per datacenter.
     let over =
         "run grid.toml --out over --set traffic.0.ratio=40:1 --set traffic.0.load=100% --set grid={} --scheme cubic";
     let over = scratch.narrows(over).ok();
@@ -88,7 +88,7 @@ fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u1
     drop(command);
     let read = move || {
         let mut text = Vec::new();
-        // Linux reports an error, not an end, once nobody has the terminal open.
+        // Linux reports an error, not an end, once no process has the terminal open.
         let _ = File::from(pty.master).read_to_end(&mut text);
         text
     };
@@ -155,7 +155,7 @@ fn a_reader_that_has_gone_is_no_error() {
         ("check one.toml", 0),
         ("run one.toml", 0),
         ("run one.toml --json --out json", 0),
-        // The verdict stays what it is.
+        // The verdict does not change.
         ("compare before worse", 3),
     ];
     for (line, expected) in lines {
@@ -170,7 +170,7 @@ fn a_reader_that_has_gone_is_no_error() {
         let files = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
         assert_eq!(scratch.files(out), files, "{out}");
     }
-    // Nor is a standard error that nobody reads a reason to panic.
+    // A standard error without a reader is no reason to panic either.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     assert_eq!(code(scratch.command(["run", "missing.toml"]).stderr(writer).start().status()), 2);
@@ -202,7 +202,7 @@ fn check_shows_controllers_holds_and_headrooms() {
     assert!(relay.contains("inter: pauses at") && !relay.contains("less than may arrive"), "{swing}");
 }
 
-/// One point in full, then what differs. Even a paper's comparison of hundreds of runs is about a screen.
+/// One point in full, then the differences. Even a paper's comparison of hundreds of runs is about a screen.
 #[test]
 fn check_of_a_grid_fits_a_screen() {
     let scratch = Scratch::new("check-grid");

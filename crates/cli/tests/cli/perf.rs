@@ -68,7 +68,7 @@ impl Listener {
     }
 }
 
-/// A caller whose test runs.
+/// Starts a client and waits until its test runs.
 fn started(scratch: &Scratch, line: &str) -> Process {
     let caller = command(scratch, line).piped();
     let first = caller.line();
@@ -93,7 +93,7 @@ fn sum(values: &Value, key: &str) -> u64 {
     values.as_array().unwrap().iter().map(|value| number(if key.is_empty() { value } else { &value[key] })).sum()
 }
 
-/// A document of a test whose numbers agree with each other.
+/// Asserts that the numbers of a test's document agree with each other.
 #[track_caller]
 fn is_sound(json: &Value, bytes: u64) {
     let (sender, receiver) = (&json["sender"], &json["receiver"]);
@@ -150,7 +150,7 @@ fn both_directions_many_streams_and_many_paths() {
     assert_eq!(paths.iter().filter(used).count(), 4, "{json:#}");
     assert!(json["parameters"]["law_params"]["window"].is_string(), "{json:#}");
 
-    // Fewer bytes than streams, and a test by time: what was sent came.
+    // Fewer bytes than streams, and a test by time: all sent bytes arrived.
     let few = perf(&scratch, "@ticket --bytes 3 --streams 4 --json").ok().json();
     is_sound(&few, 3);
     let timed = perf(&scratch, "@ticket --time 300ms --interval 100ms --json").ok().json();
@@ -217,7 +217,7 @@ fn who_may_not_call_is_refused() {
     perf(&scratch, &other.to_string()).fails(1, &["does not have the key that the ticket names"]);
     let other = Ticket { id: [7; 8], ..ticket.clone() };
     perf(&scratch, &other.to_string()).fails(1, &["does not take this ticket"]);
-    // The end of its ticket is the listener's to know, whatever the caller's says.
+    // The listener decides when its ticket expires, whatever time the client's copy has.
     std::thread::sleep(Duration::from_millis(2_100).saturating_sub(begun.elapsed()));
     perf(&scratch, &listener.ticket).fails(2, &["error: the ticket ended", "by this machine's clock"]);
     perf(&scratch, &ticket.to_string()).fails(1, &["it was used or has ended"]);
@@ -350,7 +350,7 @@ fn who_dies_is_noticed() {
     let ran = Ran::new(&line, &caller.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
     ran.says(&["--idle", "1 s"]);
-    // Nobody at all is there.
+    // No listener at all.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let line = format!("{} --insecure --idle 1", free.local_addr().unwrap());
     perf(&scratch, &line).fails(1, &["127.0.0.1", "firewalls let UDP through"]);
@@ -412,7 +412,7 @@ fn a_caller_that_lies_is_told_so() {
     let listener = Listener::new(&scratch, "--keep --idle 1");
     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::NewReno, path, &[]).unwrap();
     let mut settings = Settings::new(Service::named("perf"), Arc::new(law));
-    // It lives, and says nothing.
+    // A client that stays connected and sends no request.
     settings.keep_alive = Some(units::Span::from_ms(200));
     let endpoint = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();
     let ticket = listener.read();

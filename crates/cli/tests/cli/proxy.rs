@@ -83,7 +83,7 @@ fn both(scratch: &Scratch, rules: &str, doors: &str) -> (End, End) {
     (far, End::near(scratch, &format!("@ticket --verbose {doors}")))
 }
 
-/// Sends back what one client sends.
+/// Echoes the data of one client.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -151,7 +151,7 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
     let (mut tcp, _) = socks(door, server);
     let address = ticket.parse::<proto::ticket::Ticket>().unwrap().addresses[0];
     far.stopped(Signal::SIGINT);
-    // What was open is reset.
+    // Open connections are reset.
     assert_eq!(tcp.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     near.says("no connection to the far end: the peer closed the connection");
     let far = End::far(&scratch, &format!("--listen {address} {rules}"));
@@ -242,7 +242,7 @@ fn iperf3_runs_through_a_forward() {
     for options in [&["-t", "1", "-P", "2"][..], &["-n", "20M", "-R"]] {
         let mut client = Command::new("iperf3");
         client.args(["-c", "127.0.0.1", "-p", &door, "-J"]).args(options);
-        // A server takes a moment to be done with the client before, and says that it is busy, or hangs up.
+        // A server needs a moment to finish with the previous client, and meanwhile reports that it is busy, or hangs up.
         let mut attempts = 0;
         let json = loop {
             let json: Value = serde_json::from_str(&succeeded(&client.finish())).unwrap();
@@ -255,7 +255,8 @@ fn iperf3_runs_through_a_forward() {
             }
             thread::sleep(Duration::from_millis(100));
         };
-        // Both programs' own counts, told over the proxy, too. At its end iperf3 resets what is still on its way.
+        // Both programs' own counts, also exchanged over the proxy. At its end iperf3 resets the connection with data still
+        // in flight.
         let bytes = |end: &str| json["end"][end]["bytes"].as_u64().unwrap_or_else(|| panic!("{json:#}"));
         assert!(bytes("sum_received") >= 5_000_000, "{json:#}");
         assert!(bytes("sum_sent") >= bytes("sum_received"), "{json:#}");
@@ -334,7 +335,7 @@ impl Hosts {
                 return None;
             }
         }
-        // The kernel says a little later that a link is there, and MPI looks at that.
+        // The kernel reports a little later that a link is up, and MPI checks that.
         let is_up = |name: &String| {
             let shown = Command::new("ip").args(["-n", name, "link", "show", "nwp"]).finish();
             String::from_utf8_lossy(&shown.stdout).contains("state UP")
@@ -359,7 +360,7 @@ impl Drop for Hosts {
     }
 }
 
-/// Each rank gets what its neighbour has, a megabyte ten times, and all agree on a sum.
+/// Each rank receives its neighbour's data, a megabyte ten times, and all agree on a sum.
 const RING: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -415,7 +416,7 @@ fn mpi_runs_through_redirected_connections() {
         near.says("connected to the far end");
     }
     let mut ring = hosts.on(1, "timeout");
-    // MPICH's UCX waits for ever at its end in one of fifty runs, also without a proxy: what counts is what the ranks say.
+    // MPICH's UCX hangs at its end in one of fifty runs, also without a proxy: only the ranks' output counts.
     ring.args(["20", "mpiexec.hydra"]);
     ring.args(["-launcher", "ssh", "-launcher-exec"]).arg(&launch).args(["-localhost", "10.77.0.1"]);
     ring.args(["-hosts", "10.77.0.1,10.77.0.2", "-n", "2", "-ppn", "1"]).arg(scratch.path("ring"));

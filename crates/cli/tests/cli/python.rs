@@ -28,7 +28,7 @@ fn what_is_missing_is_said() {
     let empty = scratch.path("empty").display().to_string();
     narrows(&scratch, &empty, "plot out/x --y fct.p99 -o a.pdf")
         .fails(2, &["`narrows plot`", "`python3`", "pip install"]);
-    // A shell in place of Python says what Python would: its third word.
+    // A shell in place of Python prints the text that Python would print: its third argument.
     let path = with_python(&scratch, "echo \"$3\" >&2; exit 2");
     narrows(&scratch, &path, "tune a.toml").fails(2, &["`narrows tune`", "`python3`"]);
 }
@@ -75,7 +75,7 @@ fn words_and_exit_codes_go_through() {
         words.join(" "),
         "sweep a.toml --scheme uno --over port.buffer=1MB,2MB --seeds 3 --ray local --set topology.k=4 --out o --checked"
     );
-    // What was started is the process itself: whoever signals it signals Python.
+    // The started process is Python itself: a signal to it reaches Python.
     let path = with_python(&scratch, "kill -TERM $$");
     assert_eq!(narrows(&scratch, &path, "tune a.toml").code, 128 + 15);
     scratch.narrows("sweep a.toml --ray local --shard 1/2").fails(2, &["cannot be used with"]);

@@ -1,4 +1,4 @@
-//! A paper of two tiny figures: claims judged, recorded, and held against what was recorded.
+//! A paper of two tiny figures: claims judged, recorded, and compared with the recorded verdicts.
 
 use serde_json::Value;
 use testing::Bounded;
@@ -85,10 +85,10 @@ fn recorded_and_worse() {
     assert_eq!(kept, before.lines().collect::<Vec<_>>());
     let verdicts = ["reproduced", "direction only", "pending"];
     assert_eq!(new, verdicts.map(|verdict| format!("recorded = {{ quick = \"{verdict}\" }}")));
-    // Another scale is recorded beside it.
+    // The verdict of another scale is recorded next to it.
     scratch.narrows("reproduce tiny/fig8 --record --scale paper --quiet").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
-    // One seed will do there, and the page says that it was one.
+    // One seed is enough there, and the page states that there was one.
     scratch.narrows("reproduce tiny/fig8 --record --page one.md --scale paper --seeds 1 --quiet --out one").ok();
     let page = scratch.read("one.md");
     assert!(
@@ -96,7 +96,7 @@ fn recorded_and_worse() {
             && page.contains(". One seed gives no interval: the values decide.\n")
     );
     scratch.narrows("reproduce tiny/fig8 --record --seeds 1").fails(2, &["`quick`"]);
-    // What a person wrote beside a verdict stays, and so do line ends.
+    // A person's comments next to a verdict stay, and so do line ends.
     let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
     let noted =
         noted.replacen("direction = ", "recorded.quick = \"undecided\" # why\ndirection = ", 1).replace('\n', "\r\n");
@@ -118,7 +118,7 @@ fn recorded_and_worse() {
     std::fs::remove_file(scratch.path("papers/tiny/fig9.toml")).unwrap();
     let page = scratch.read("page.md");
     assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
-    // Another figure's section comes beside it.
+    // The section of another figure is added next to it.
     scratch.write("papers/tiny/fig10.toml", &format!("{ONE}[scale.quick]\n"));
     scratch.narrows("reproduce tiny/fig10 --quiet --page page.md").ok();
     let both = scratch.read("page.md");
@@ -131,7 +131,8 @@ fn recorded_and_worse() {
     let refused = scratch.narrows("reproduce tiny/fig8 --quiet --page page.md --set stop=6us");
     refused.fails(2, &["--page", "--set and --seed"]);
 
-    // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
+    // As recorded: success. Better than recorded: success. Worse than recorded: exit status 3, and the worse claims are
+    // named.
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
     scratch
         .narrows("reproduce tiny/fig8 --quiet --set port.buffer=8KiB --set stop=6us --out changed")
@@ -144,7 +145,7 @@ fn recorded_and_worse() {
     assert_eq!(ran.err.matches("regression").count(), 1, "{ran}");
     scratch.narrows("reproduce tiny/fig8 --json").says(&["regression: "]).json();
     assert_eq!(scratch.narrows("reproduce tiny/fig8 --quiet").code, 3);
-    // Recording accepts what is worse.
+    // Recording accepts worse verdicts.
     scratch.narrows("reproduce tiny/fig8 --record --quiet").ok();
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
 }

@@ -21,7 +21,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
         scores.iter().all(|score| score["g"].as_f64().unwrap() >= 1.0 && score["w"].as_f64() >= score["g"].as_f64())
     );
     assert_eq!(found["reference"]["points"][0]["seeds"], serde_json::json!([1, 2]));
-    // The file says the same again, and what it is.
+    // The file has the same values, and describes itself.
     let again = scratch.narrows("score r --against ref.toml --json").ok();
     assert_eq!(serde_json::from_str::<Value>(&again.out).unwrap(), found);
     scratch.narrows("score r --against r --cell p50(all.slowdown) --json").ok();
@@ -54,7 +54,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     scratch.narrows("run s.toml --seeds 2 --out busy --set traffic.0.ratio=1:1").ok();
     let other = "warning: `busy` and `r` differ in networks or flows: traffic.0.ratio";
     assert!(scratch.narrows("score busy --against r").ok().err.contains(other));
-    // Also of one seed of these, whose points do not name it, and of other schemes.
+    // Also for one seed of these, with points that do not name it, and for other schemes.
     scratch.narrows("run s.toml --seed 1 --scheme uno --out one --set stop=19ms").ok();
     let other = "warning: `one` and `r` differ in networks or flows: stop";
     assert!(scratch.narrows("score one --against r").ok().err.contains(other));

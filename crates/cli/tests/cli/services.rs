@@ -1,4 +1,4 @@
-//! Commands that do not belong together, TLS's secrets, and logs: what all commands of the transport share.
+//! Behaviour that all commands of the transport share: mismatched commands, TLS secrets, and logs.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -39,7 +39,7 @@ impl Listener {
     }
 }
 
-/// A listener's command line, what it is called, and the command that calls it.
+/// A listener's command line, its name, and the client's command.
 const LISTENERS: [(&str, &str, &str); 3] = [
     ("perf --listen 127.0.0.1:0 --idle 2", "narrows perf --listen", "narrows perf"),
     ("recv in --listen 127.0.0.1:0 --idle 2", "narrows recv", "narrows send"),
@@ -83,7 +83,7 @@ fn the_wrong_command_is_refused_at_both_ends() {
     }
 }
 
-/// The lines of a file of secrets, without what names the connection: label, random of the client, secret.
+/// The lines of a file of secrets, without the connection's name: label, random of the client, secret.
 fn secrets(scratch: &Scratch, name: &str) -> BTreeSet<Vec<String>> {
     scratch.read(name).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
@@ -152,7 +152,7 @@ fn secrets_that_cannot_be_written_are_an_error() {
     assert!(!ran.err.contains("secrets"), "{ran}");
 }
 
-/// The records of the only file in a directory whose name ends so; the last one may be cut.
+/// Returns the records of the only file in a directory with this name ending; the last one may be cut.
 fn log(scratch: &Scratch, directory: &str, end: &str) -> Vec<serde_json::Value> {
     let files = scratch.files(directory);
     let mut named = files.iter().filter(|name| name.ends_with(&format!("-{end}.sqlog")));
@@ -179,7 +179,7 @@ fn connections_are_logged_at_both_ends() {
         scratch.write("file", &"contents".repeat(10_000));
         let running = Listener::of(&mut command(&scratch, &format!("{listening} --qlog logs/there")));
         scratch.write("ticket", &running.ticket);
-        // Somebody who is not let in.
+        // A stranger that is not admitted.
         let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).finish();
         assert_eq!(code(stranger.status), 1);
         let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
@@ -208,7 +208,7 @@ fn connections_are_logged_at_both_ends() {
                 assert!(count(log, name) > 0, "{listening}: no {name}");
             }
         }
-        // What came at one end left at the other.
+        // Bytes received at one end equal bytes sent at the other.
         for (from, to) in [(&here, &there), (&there, &here)] {
             let (left, came) = (packets(from, "transport:packet_sent"), packets(to, "transport:packet_received"));
             let odd: Vec<_> = came.difference(&left).collect();

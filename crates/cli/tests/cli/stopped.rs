@@ -1,4 +1,4 @@
-//! Runs that are interrupted or killed, and what is run in their place.
+//! Runs that are interrupted or killed, and the runs that replace them.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -7,7 +7,7 @@ use testing::{Bounded, Process};
 
 use crate::support::{Ran, Scratch, code, grid_of, wait_for};
 
-/// The first run of the grid ends at once, the second one never, for what a test can wait.
+/// The first run of the grid ends at once; the second one runs longer than a test can wait.
 const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 
 /// The first run's directory before the set is complete.
@@ -86,7 +86,7 @@ fn an_interrupted_reproduction_goes_on() {
         wait_for(&mut child, "it catches SIGINT and the first run is whole", || listens(id) && first.exists());
         signal(&child, Signal::SIGINT);
         let said = end(child, line).fails(130, &["1 of 2 runs were finished and are kept; the same command goes on"]);
-        // The second command may be stopped before it says what it found.
+        // The second command may be stopped before it reports the finished runs that it found.
         assert!(kept || !said.err.contains("finished before: kept"), "{said}");
         assert_eq!(partials(&scratch), [""; 0]);
     }
@@ -131,7 +131,7 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         assert_eq!(code(child.status()), 128 + Signal::SIGKILL as i32);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
         scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
-        // What a writer leaves that is killed while it writes.
+        // Leftovers of a writer that is killed while it writes.
         scratch.write("out/.next/runs/.partial-1-dctcp,traffic.0.size=9TiB/flows.parquet", "half");
         scratch.write("out/.next/plan.json.partial-1", "half");
 

@@ -1,6 +1,6 @@
-//! The structure that ARCHITECTURE.md and `structure.md` state is that of the sources: the dependencies of groups and crates, and
-//! the order of the modules of a crate, none of which use each other in circles. Two ways to name a module are not seen: through
-//! a name that the root exports by a glob, and by a path that a macro puts together.
+//! The structure that ARCHITECTURE.md and `structure.md` state is that of the sources: the dependencies of groups and
+//! crates, and the order of the modules of a crate, which has no cycles. Two ways to name a module are not detected:
+//! through a name that the root exports by a glob, and by a path that a macro puts together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// A module by its names from the crate's root on; the root itself has none.
 type Module = Vec<String>;
 
-/// The modules of a crate and what each of them names.
+/// The modules of a crate and the modules that each of them names.
 struct Sources {
     files: BTreeMap<Module, PathBuf>,
     /// Names that the root exports from its modules.
@@ -40,7 +40,7 @@ fn crates() -> Vec<String> {
     folders().into_keys().collect()
 }
 
-/// Groups and crates, for readers; and modules, which only this test and who moves them need.
+/// Groups and crates, for readers; and modules, which only this test and authors of moves between modules need.
 const PAGES: [&str; 2] = ["ARCHITECTURE.md", "crates/cli/tests/cli/structure.md"];
 
 /// Returns the rows of the table with this heading, on either of the pages.
@@ -75,7 +75,7 @@ impl Sources {
                     let relative = path.strip_prefix(&source).unwrap().with_extension("");
                     let mut module: Module = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
                     module.pop_if(|last| *last == "mod" || module_is_root(last, &relative));
-                    // A program beside a library uses the library alone.
+                    // A program next to a library uses only the library.
                     if relative != Path::new("main") || !source.join("lib.rs").is_file() {
                         files.insert(module, path);
                     }

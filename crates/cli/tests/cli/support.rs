@@ -140,7 +140,7 @@ impl Ran {
         self
     }
 
-    /// Asserts a failure whose message has all these parts, and that prints nothing on standard output.
+    /// Asserts a failure that prints nothing on standard output, and a message with all these parts.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self}");
@@ -252,11 +252,11 @@ flows = 8
 "traffic.0.load" = [0.2, 0.6]
 "#;
 
-/// Waits for what must happen while the program runs, and fails at once if the program ends instead.
+/// Waits for an expected event while the program runs, and fails at once if the program ends instead.
 #[track_caller]
 pub(crate) fn wait_for(process: &mut Process, what: &str, mut happened: impl FnMut() -> bool) {
     eventually(PATIENCE, what, || {
-        // Looked at in this order: what a program did before its end counts.
+        // Checked in this order: events before the program's end count.
         let status = process.try_status();
         let has_happened = happened();
         assert!(has_happened || status.is_none(), "the program ended with {status:?} before this: {what}");

@@ -70,7 +70,7 @@ fn shards_put_together_are_the_whole() {
     let some = "out/sweep-1-of-5 out/sweep-2-of-5";
     scratch.narrows(&format!("{merge} {some}")).fails(1, &["6 runs missing", "s.toml", "--seeds"]);
     assert!(!scratch.path("merged/manifest.json").exists());
-    // What was found is kept, so the others are enough.
+    // The merged runs are kept, so the others are enough.
     scratch.narrows(&format!("{merge} out/sweep-3-of-5 out/sweep-4-of-5 out/sweep-5-of-5")).ok();
     assert!(scratch.comparable("merged") == scratch.comparable("whole"));
     // Runs of other settings are named and not taken.
@@ -90,7 +90,7 @@ fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
     let json: Value = serde_json::from_str(&scratch.narrows("sweep status out/sweep --json").ok().out).unwrap();
     let runs = json["runs"].as_array().unwrap();
     assert!(runs.len() == 6 && runs.iter().all(|run| run["state"] == "finished" && run["tries"] == 1), "{json}");
-    // A damaged ledger is said and begun anew: the results are what counts.
+    // A damaged ledger is reported and created again: only the results count.
     let before = scratch.comparable("out/sweep");
     let mut bytes = std::fs::read(scratch.path("out/sweep/ledger.sqlite")).unwrap();
     bytes[100..].fill(0xff);
@@ -99,14 +99,14 @@ fn the_ledger_knows_what_was_done_and_costs_nothing_where_it_is_lost() {
     scratch.narrows("sweep s.toml").ok().says(&["ledger.sqlite", "6 of 6 runs"]);
     assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
     assert!(scratch.comparable("out/sweep") == before);
-    // So is one that a power loss left as zeros, and a lone journal is in nobody's way.
+    // The same holds for one that a power failure filled with zeros, and a journal without a ledger does no harm.
     std::fs::write(scratch.path("out/sweep/ledger.sqlite"), [0; 8192]).unwrap();
     scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
     std::fs::remove_file(scratch.path("out/sweep/ledger.sqlite")).unwrap();
     std::fs::write(scratch.path("out/sweep/ledger.sqlite-journal"), "x").unwrap();
     scratch.narrows("sweep s.toml").ok().says(&["6 of 6 runs"]);
     assert!(scratch.narrows("sweep status out/sweep").ok().out.starts_with("6 runs: 6 finished"));
-    // Somebody else's file of that name stops a sweep and stays.
+    // A file of that name that is not a ledger stops a sweep and stays.
     scratch.write("mine/ledger.sqlite", "mine");
     scratch.narrows("sweep s.toml --out mine").fails(2, &["ledger.sqlite"]);
     assert_eq!(scratch.read("mine/ledger.sqlite"), "mine");

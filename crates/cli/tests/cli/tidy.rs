@@ -8,8 +8,8 @@
 //! - it looks at a clock (`SECONDS` or `date +%s`), or
 //! - it stands behind `timeout N` on its line.
 //!
-//! A loop in Rust or Python waits if it sleeps. It is bounded if it names a deadline or looks at a clock, or if it counts. A thread
-//! that works until its test sets a flag does not wait. What a test waits for is best left to [`testing::eventually`].
+//! A loop in Rust or Python waits if it sleeps. It is bounded if it names a deadline or looks at a clock, or if it counts.
+//! A thread that works until its test sets a flag does not wait. Tests should wait with [`testing::eventually`].
 
 use std::fs;
 use std::ops::Range;
@@ -171,7 +171,7 @@ fn endless_in_python(text: &str) -> Vec<usize> {
     found
 }
 
-/// Returns true if a loop of Rust or Python sleeps, and nothing but what it waits for ends it.
+/// Returns true if a loop of Rust or Python sleeps, and only the awaited event ends it.
 fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
     const SLEEPS: [&str; 4] = ["sleep", "yield_now", "park", "spin_loop"];
     const CLOCKS: [&str; 5] = ["deadline", "elapsed", "timeout", "monotonic", "left"];
@@ -197,12 +197,12 @@ fn waits_for_ever(condition: &str, body: &str, end_of_statement: char) -> bool {
     sleeps(body) && !has(condition, &CLOCKS) && !looks_at_clock && !counts && !is_told
 }
 
-/// A line without what it has between double quotes.
+/// Removes the text between double quotes from a line.
 fn without_texts(line: &str) -> String {
     line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
 }
 
-/// The reader of a file's loops, by its name and place; none for what is no test.
+/// The reader of a file's loops, by its name and place; none for files that are not tests.
 fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
@@ -220,7 +220,7 @@ fn reader(path: &Path, text: &str) -> Option<fn(&str) -> Vec<usize>> {
 #[test]
 fn loops_of_tests_have_a_bound() {
     let (mut read, mut wrong) = (Vec::new(), Vec::new());
-    // What these tests themselves are tried on is below.
+    // The samples for these tests themselves are below.
     for path in sources(&repository()).iter().filter(|path| !path.ends_with("cli/tests/cli/tidy.rs")) {
         let name = path.strip_prefix(repository()).unwrap();
         let Ok(text) = fs::read_to_string(path) else { continue };
@@ -253,7 +253,7 @@ fn endless_loops_of_shells_are_found() {
         "server & until nc -z localhost 80; do :; done && echo up",
         "sh -c 'while :; do :; done'",
         "while true; do for i in 1 2; do echo $i; done; sleep 1; done",
-        // What counts is not what is compared.
+        // The counted variable is not the compared one.
         "until [ $up = 1 ]; do n=$((n + 1)); up=$(look); done",
         "timeout 5 first; \nuntil second; do sleep 1; done",
         "while read_it; do sleep 1; done",

@@ -87,7 +87,7 @@ fn partials(scratch: &Scratch) -> Vec<(PathBuf, u64)> {
 /// A name, its mode, its time and its contents.
 type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
 
-/// Everything below a directory, by names.
+/// All entries below a directory, by name.
 fn tree(root: &Path) -> Vec<Node> {
     let (mut all, mut open) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(path) = open.pop() {
@@ -245,7 +245,7 @@ fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (Receiver, P
     (receiver, sender)
 }
 
-/// A sender of one large file, of which a part is already verified.
+/// A sender of one large file, with a part of it already verified.
 fn sends(scratch: &Scratch, receiver: &mut Receiver, idle_s: u32) -> Process {
     write(scratch, "file", &data(LONG));
     let line = format!("send file {} --idle {idle_s}", receiver.ticket);
@@ -257,7 +257,7 @@ fn sends(scratch: &Scratch, receiver: &mut Receiver, idle_s: u32) -> Process {
     sender
 }
 
-/// Goes on with it, and looks at what was sent again: the chunk in which the kill came, and no more.
+/// Resumes it, and checks the retransmitted part: only the chunk during which it was killed.
 #[track_caller]
 fn goes_on(scratch: &Scratch) {
     let [(_, len)] = partials(scratch)[..] else { panic!("{:?}", partials(scratch)) };
@@ -294,13 +294,13 @@ fn a_sender_that_was_killed_goes_on() {
     goes_on(&scratch);
 }
 
-/// The permissions of what a sender keeps to call again.
+/// The permissions of the files that a sender keeps for resuming.
 fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
     let entries = fs::read_dir(scratch.path(state).join("narrows/resumption")).into_iter().flatten().flatten();
     entries.map(|entry| entry.metadata().unwrap().mode() & 0o7777).collect()
 }
 
-/// Sends as another user who has the ticket, but not the secret that its first sender keeps.
+/// Sends as another user that has the ticket, but not the secret that its first sender keeps.
 fn stranger_sends(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
     let line = format!("send {what} {} --idle 1", receiver.ticket);
     let mut stranger = command(scratch, &line);
@@ -403,7 +403,7 @@ fn what_is_no_resumption_ticket_is_passed_over() {
     }
     let mut first = sends(&scratch, &mut receiver, 30);
     first.kill();
-    // Its own is beside those that are of no use; the one that was refused is gone.
+    // Its own ticket is next to those that are of no use; the refused one is gone.
     assert_eq!(kept(&scratch, "state").len(), 5);
     assert!(!directory.join(format!("{id}-refused")).exists());
     let ran = send(&scratch, "file", &receiver).ok();

@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     const LINE: usize = 64;
 
-    /// Makes it this long; what is in it is of no use.
+    /// Resizes the buffer to `length` bytes, with unspecified contents.
     pub(crate) fn resize(&mut self, length: usize) {
         self.bytes.resize(length + Self::LINE, 0);
         // The distance of an address from a line may be unknown; then any place will do.

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 pub struct Decoder {
     code: Code,
     plans: Vec<(Losses, Plan)>,
-    /// Index of the plan to replace when all places are taken; plans are replaced in turn.
+    /// Index of the plan to replace when all places are taken; plans are replaced in round-robin order.
     oldest: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Makes parity as packets come by, one at a time.
+//! Incremental encoder: computes parity from one packet at a time.
 
 use alloc::vec::Vec;
 
@@ -7,8 +7,8 @@ use crate::code::Code;
 use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
 
-/// Makes the parity of a block from one data packet at a time, in any order, and holds it. Packets need not be kept
-/// for it. [`Code::encode`] is faster where all data is at hand: it writes parity once, not once a packet.
+/// Computes and stores the parity of a block from one data packet at a time, in any order. The caller need not keep the
+/// packets. [`Code::encode`] is faster where all data is at hand: it writes parity once, not once a packet.
 ///
 /// ```
 /// # fn main() -> Result<(), codes::Error> {
@@ -76,8 +76,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Says that this block has only `data` packets, numbered from 0: the others count as zeros and are not sent.
-    /// Whoever repairs the block uses the [shortened](Code::shortened) code.
+    /// Shortens this block to `data` packets, numbered from 0: the others count as zeros and are not sent. The block is
+    /// repaired with the [shortened](Code::shortened) code.
     ///
     /// # Errors
     /// [`Error::Shape`] unless `data` is from 1 to the code's; [`Error::Index`] if a packet beyond was given.
@@ -108,7 +108,7 @@ impl Encoder {
         Ok(self.parity.iter().map(|parity| &**parity))
     }
 
-    /// Forgets the block and begins the next, whose packets may have another length.
+    /// Discards the block and begins the next one, which may have another packet length.
     pub fn clear(&mut self) {
         self.data = self.code.data();
         self.given = [false; MAX_PACKETS];

@@ -68,7 +68,7 @@ const fn affine() -> [u64; 256] {
     let mut c = 0;
     while c < 256 {
         let mut bit = 0;
-        // Column `bit` of the matrix is c 2^bit; its row i lies in byte 7 - i.
+        // Column `bit` of the matrix is c 2^bit; its row i is in byte 7 - i.
         while bit < 8 {
             let column = multiply(c as u8, 1 << bit);
             let mut row = 0;

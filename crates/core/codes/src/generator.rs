@@ -1,4 +1,5 @@
-//! The code: which combination of the data each parity packet is, and how lost data follows from what arrived.
+//! Generator of the code: parity packets as combinations of the data, and lost data as combinations of the packets that
+//! arrived.
 //!
 //! Parity packet i is the sum over j of a(i, j) times data packet j, with
 //!
@@ -7,11 +8,11 @@
 //! ```
 //!
 //! for distinct points x(0), x(1), ..., y(0), y(1), ... of GF(2^8): a Cauchy matrix with scaled rows and columns. The
-//! determinant of a Cauchy matrix is the product of all differences of its x and of its y, over the product of all its
-//! x + y. None of these is zero where all points are distinct, scaling multiplies by what is not zero, and a square
-//! submatrix of a Cauchy matrix is one. So every square submatrix is regular, which is what makes a systematic code
-//! MDS: whichever e data packets are lost, any e parity packets determine them. (MacWilliams and Sloane, The Theory of
-//! Error-Correcting Codes, chapter 11, theorem 8.)
+//! determinant of a Cauchy matrix is the product of all differences of its x and of its y, over the product of all its x + y.
+//! None of these is zero where all points are distinct, scaling multiplies by nonzero factors, and a square submatrix of a
+//! Cauchy matrix is one. So every square submatrix is regular, which makes a systematic code MDS: for any e lost data
+//! packets, any e parity packets determine them. (MacWilliams and Sloane, The Theory of Error-Correcting Codes, chapter 11,
+//! theorem 8.)
 //!
 //! The points are chosen so that the first two rows are cheap. With t(j) = 2^(j + 1),
 //!
@@ -53,8 +54,8 @@ fn point(index: usize) -> u8 {
 ///
 /// Row by row, a lost packet a row; `used` are as many as `lost`.
 pub(crate) fn solve(present: &[usize], lost: &[usize], used: &[usize]) -> Vec<u8> {
-    // Parity `i` less what present packets put into it is the sum over lost `j` of a(i, j) times data `j`. So data is
-    // the inverse of that part of the matrix, times [the present part | 1].
+    // Parity `i` minus the contribution of present packets is the sum over lost `j` of a(i, j) times data `j`. So data is the
+    // inverse of that part of the matrix, times [the present part | 1].
     let width = lost.len() + present.len() + used.len();
     let mut rows: Vec<Vec<u8>> = Vec::with_capacity(used.len());
     for (at, &parity) in used.iter().enumerate() {

@@ -20,7 +20,7 @@ macro_rules! has {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Engine {
-    /// Byte by byte by the definition of the field: what the others are checked against.
+    /// Byte by byte by the definition of the field: the reference for all others.
     Naive,
     /// Shifts and XORs on arrays, for any processor.
     Portable,
@@ -51,7 +51,7 @@ impl Engine {
         }
     }
 
-    /// Does it run here? Without the feature `std` only what the compiler may use anyway counts as being here.
+    /// Returns whether it runs on this processor. Without the feature `std` only instructions enabled at compile time count.
     pub fn is_available(self) -> bool {
         match self {
             Self::Naive | Self::Portable => true,

@@ -47,7 +47,7 @@ impl Plan {
         Ok(Self { packets: code.packets(), sources, lost, matrix })
     }
 
-    /// The packets that are read, numbered as in the block: all data that is present, and parity for what is lost.
+    /// The packets that are read, numbered as in the block: all data that is present, and parity for the lost packets.
     pub fn sources(&self) -> &[usize] {
         &self.sources
     }

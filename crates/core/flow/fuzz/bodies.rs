@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora, `tests/pair.rs` on random bytes.
 //!
-//! Two ends of a connection and the network between them, driven by bytes: each one chooses what happens next. What must hold:
+//! Two ends of a connection and the network between them, driven by bytes: each byte chooses the next event. Invariants:
 //! nothing panics; the receiver reads every byte once; memory is bounded; and once the network and the peer are honest,
 //! everything that was written arrives, in bounded time.
 
@@ -18,9 +18,9 @@ use crate::stream::{Covered, Part, Stream};
 
 const RTT: Span = Span::from_ms(2);
 const MSS: u32 = 1_200;
-/// The most subflows that are opened.
+/// Maximum number of subflows that are opened.
 const SUBFLOWS: u8 = 8;
-/// The most that is written, so that a run ends soon.
+/// Maximum number of bytes written, so that a run ends soon.
 const MOST_WRITTEN: u64 = 1 << 20;
 
 /// A packet on its way to the receiver.
@@ -62,15 +62,15 @@ struct World {
     packets: VecDeque<Packet>,
     answers: VecDeque<Answer>,
     read: Covered,
-    /// Bytes that were read, each time that they were.
+    /// Bytes read, counted each time.
     read_new: u64,
-    /// A lie was believed: what it said came need not have come.
+    /// A lie was accepted: packets that it acknowledged need not have arrived.
     misled: bool,
-    /// The peer said something that cannot be true: a transport would close the connection.
+    /// The peer sent something that cannot be true: a transport would close the connection.
     refused: bool,
 }
 
-/// Bytes that run out give zeros.
+/// Input bytes, followed by zeros once they run out.
 struct Script<'a>(std::slice::Iter<'a, u8>);
 
 impl Script<'_> {
@@ -82,7 +82,7 @@ impl Script<'_> {
         (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
-    /// A number near one that matters, or any.
+    /// Returns a number near a significant one, or any.
     fn number(&mut self, near: u64) -> u64 {
         match self.byte() {
             255 => self.word(),
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// Sends up to so many packets that may leave now.
+    /// Sends up to `most` packets that may be sent now.
     fn send(&mut self, most: u32) {
         for _ in 0..most {
             if self.channel.poll(self.now) != SendState::Now {
@@ -196,7 +196,7 @@ impl World {
                 assert!(!error.to_string().is_empty());
                 let after = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
                 assert_eq!(before, after, "an answer that is refused changes nothing");
-                // Counts that a lie raised make the truth run back.
+                // After a lie has raised the counts, true counts appear to decrease.
                 assert!(!honest || self.refused || self.lied_about_ecn(error), "an honest answer is refused: {error}");
                 self.refused = true;
                 Err(error)
@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// One subflow goes, and another comes.
+    /// Closes one subflow, and opens another.
     fn move_path(&mut self, script: &mut Script) {
         if self.channel.subflows() >= SUBFLOWS {
             return;
@@ -366,7 +366,7 @@ pub(crate) fn pair(bytes: &[u8]) {
         world.step(&mut script);
         world.check();
     }
-    // Somebody must be able to send.
+    // At least one subflow must be able to send.
     if world.closed.iter().all(|closed| *closed) {
         world.channel.add_subflow(Some(law(world.law, &world.path)), world.now).expect("there are few");
         world.arrivals.push(Arrivals::new(world.answering));

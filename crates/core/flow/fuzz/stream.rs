@@ -1,4 +1,4 @@
-//! A work for tests: one stream of bytes whose writer decides when it ends.
+//! A work for tests: one stream of bytes; its writer determines the end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,7 +16,7 @@ pub(crate) struct Part {
 pub(crate) struct Covered(BTreeMap<u64, u64>);
 
 impl Covered {
-    /// Covers a part. Gives how many of its bytes were not covered before.
+    /// Covers a part. Returns the number of its bytes that were not covered before.
     pub(crate) fn add(&mut self, part: Part) -> u64 {
         let (mut from, mut to) = (part.from, part.from + u64::from(part.len));
         let mut new = to - from;
@@ -55,7 +55,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A stream to which so many bytes were written.
+    /// Creates a stream with `written` bytes written.
     pub(crate) fn of(written: u64) -> Self {
         Self { written, ..Self::default() }
     }

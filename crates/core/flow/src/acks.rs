@@ -1,8 +1,7 @@
 //! Acknowledgements from a peer, and their validation. RFC 9000 §13 and §19.3.
 //!
-//! A peer may be broken or hostile. Its acknowledgement is checked completely before any state changes. A false one
-//! costs no more work than a true one: numbers are compared, and ranges are cut to what is outstanding before they are
-//! walked.
+//! A peer may be broken or hostile. Its acknowledgement is checked completely before any state changes. A false one costs no
+//! more work than a true one: numbers are compared, and ranges are limited to outstanding packets before they are traversed.
 
 use core::fmt;
 
@@ -89,7 +88,7 @@ pub enum AckError {
         /// The number that the next packet gets.
         next: u64,
     },
-    /// A number is acknowledged that was left out on purpose: the peer acknowledges what did not come.
+    /// A deliberately skipped number is acknowledged: the peer acknowledges a packet that did not arrive.
     Skipped {
         /// The skipped number.
         number: u64,
@@ -101,7 +100,7 @@ pub enum AckError {
         /// Counts in an earlier acknowledgement.
         before: EcnCounts,
     },
-    /// More packets came with a codepoint than left.
+    /// More packets are counted with a codepoint than were sent.
     EcnTooMany {
         /// Counts in the acknowledgement.
         counts: EcnCounts,
@@ -158,9 +157,9 @@ pub(crate) struct Heard {
     /// Packets with content that were acknowledged.
     packets: u64,
     ecn: EcnCounts,
-    /// The path takes codepoints away: the peer saw fewer than it acknowledges (RFC 9000 §13.4.2.1).
+    /// The path clears codepoints: the peer counts fewer packets with one than it acknowledges (RFC 9000 §13.4.2.1).
     ecn_fails: bool,
-    /// Marks that came with no packet to count them for.
+    /// Marks without a newly acknowledged packet to count them for.
     marks: u64,
     /// The last number that was left out on purpose.
     skipped: Option<u64>,
@@ -169,7 +168,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// The same peer on another way: nothing of round trips and marks that were to be counted stays.
+    /// Resets the minimum RTT and the pending marks, because the peer is now reached over another path.
     pub(crate) fn begin_anew(&mut self) {
         (self.marks, self.least_rtt) = (0, None);
     }
@@ -261,8 +260,8 @@ impl Heard {
     /// Takes over counts that are newer.
     fn count(&mut self, counts: EcnCounts) {
         let before = core::mem::replace(&mut self.ecn, counts);
-        // All that left with content was ECN-capable, so each packet that came has a codepoint. An answer may leave older packets
-        // out, so the sums are compared.
+        // All packets with content were sent as ECN-capable, so each received packet has a codepoint. An acknowledgement may
+        // omit older packets, so the sums are compared.
         self.ecn_fails |= counts.total().is_none_or(|total| total < self.packets);
         self.marks = if self.ecn_fails { 0 } else { self.marks + (counts.ce - before.ce) };
     }
@@ -324,7 +323,7 @@ mod tests {
         };
         assert_eq!(answer(3, counts(3, 0, 1), 4), Ok(1));
         assert_eq!(answer(9, counts(7, 0, 3), 6), Ok(2));
-        // Overtaken: its counts are older, and its marks are known.
+        // Overtaken by a later acknowledgement: its counts are older, and its marks are known.
         assert_eq!(answer(5, counts(4, 0, 2), 0), Ok(0));
         let before = counts(7, 0, 3);
         assert_eq!(answer(10, counts(8, 0, 2), 1), Err(AckError::EcnRunsBack { counts: counts(8, 0, 2), before }));
@@ -334,7 +333,7 @@ mod tests {
         assert_eq!(answer(10, counts(7, 0, 4), 1), Ok(1));
     }
 
-    /// A path that clears codepoints is found, and its counts are believed no more.
+    /// A path that clears codepoints is detected, and its counts are ignored from then on.
     #[test]
     fn bleached_paths_are_found() {
         let mut heard = Heard::new();
@@ -346,8 +345,7 @@ mod tests {
         }
     }
 
-    /// Packet 3 was left out of an acknowledgement that counts it, and a mark came with one that acknowledges nothing
-    /// new.
+    /// An acknowledgement counts packet 3 without covering it, and a mark arrives in one that acknowledges nothing new.
     #[test]
     fn marks_wait_for_a_packet() {
         let mut heard = Heard::new();

@@ -43,13 +43,13 @@ pub struct Answering {
     pub timestamps: bool,
 }
 
-/// The packets that came on one subflow. It takes the same memory whatever the peer sends.
+/// Packets received on one subflow, in bounded memory for any packets of the peer.
 #[derive(Debug)]
 pub struct Arrivals {
     answering: Answering,
     numbers: Ranges,
     ecn: EcnCounts,
-    /// The packet with the highest number, and when it came.
+    /// The packet with the highest number, and its arrival time.
     newest: Option<(u64, Time)>,
     /// The packet with the highest number was marked.
     marked: bool,
@@ -84,7 +84,7 @@ impl Arrivals {
         !self.numbers.contains(number)
     }
 
-    /// The highest number that came.
+    /// Returns the highest number received.
     pub fn newest(&self) -> Option<u64> {
         self.newest.map(|(number, _)| number)
     }
@@ -198,9 +198,9 @@ mod tests {
         };
         assert_eq!([come(0, 0, Ect0, true), come(1, 1, Ect0, true)], [(true, Some(25)); 2]);
         assert_eq!([come(2, 2, Ect0, true), come(3, 3, Ect0, true)], [(true, Some(25)), (true, Some(3))]);
-        // What wants no answer gets none.
+        // A packet that does not elicit an acknowledgement gets none.
         assert_eq!(come(4, 4, Ect0, false), (true, None));
-        // A gap, and what fills it.
+        // A gap, and the packet that fills it.
         assert_eq!([come(5, 6, Ect0, true), come(6, 5, Ect0, true)], [(true, Some(5)), (true, Some(6))]);
         // Marks begin and end.
         assert_eq!([come(7, 7, Ce, true), come(8, 8, Ce, true)], [(true, Some(7)), (true, Some(33))]);
@@ -229,7 +229,7 @@ mod tests {
         };
         assert_eq!(answer(0, Some(0)), (false, 1, Time::NEVER));
         assert_eq!(answer(1, Some(2)), (false, 2, Time::from_us(101)));
-        // One that leaves before with news puts it off, and the echo is the last.
+        // A new acknowledgement sent earlier postpones the echo, and no other echo follows it.
         assert_eq!(answer(50, Some(3)), (false, 2, Time::from_us(150)));
         assert_eq!(answer(150, None), (true, 2, Time::NEVER));
         assert_eq!(answer(160, Some(1)), (false, 1, Time::NEVER));
@@ -260,7 +260,7 @@ mod tests {
         arrivals.forget_below(6);
         let ranges = [Range::of(9), Range::of(6)];
         assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, ranges);
-        // The newest stays, whatever the peer claims to know.
+        // The newest number is kept, regardless of the peer's acknowledgements.
         arrivals.forget_below(1_000);
         assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, [Range::of(9)]);
         assert!(!arrivals.on_packet(Time::ZERO, 3, Codepoint::NotEct, AckEliciting::Yes));

@@ -4,8 +4,8 @@
 //! `b` is the `data + parity` packets from `head + b * (data + parity)` on, its data first. Any `data` of them recover
 //! it.
 //!
-//! The last block is short: it has what data is left, and as many parity packets as the others. A loss in it is the
-//! costliest of a flow, because nothing comes after it that could prove it, and so it is not protected less.
+//! The last block is short: it has the remaining data, and as many parity packets as the others. A loss in it is the
+//! costliest of a flow, because no later packet could reveal it, so its protection is not reduced.
 //!
 //! A parity packet is as long as the longest data packet of its block: a full one, unless the block has only the flow's
 //! last packet.
@@ -123,8 +123,8 @@ impl Blocks {
         if block + 1 == self.count() { full - self.mss + self.last } else { full }
     }
 
-    /// The packets that are shorter than a full one, or just as long as the flow's last data packet: that, and the parity
-    /// of a block which has nothing else.
+    /// Packets that are shorter than a full one, or as long as the flow's last data packet: that packet, and the parity of a
+    /// block without other data.
     pub fn short(&self) -> Range<u32> {
         let last_data = self.total - u32::from(self.parity) - 1;
         if self.data(self.count() - 1) == 1 { last_data..self.total } else { last_data..last_data + 1 }
@@ -166,7 +166,7 @@ mod tests {
     use alloc::vec::Vec;
 
     proptest! {
-        /// Every packet is in the head or in exactly one block; data and parity add up to what the flow is.
+        /// Every packet is in the head or in exactly one block; data and parity add up to the flow.
         #[test]
         fn blocks_cover_the_flow(
             size in 1..5_000_000u64, mss in 1..9_000u32, data in 1..40u8, parity in 1..=8u8,

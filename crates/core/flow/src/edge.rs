@@ -1,4 +1,4 @@
-//! Optional stages of a flow between its law and the NIC: a hold on one-way delay, a small queue, segments, and credits
+//! Optional stages of a flow between its law and the NIC: holds based on one-way delay, a small queue, segments, and credits
 //! ([`crate::credits`]).
 //!
 //! - **Hold** ([`Hold`], On-Ramp): nothing is sent before it ends. Where the law paces, the next packet is sent at
@@ -12,7 +12,7 @@
 //!   `tcp_small_queue_check`). The queue sends them at that rate. So the law's round trips include that wait and
 //!   On-Ramp's hold. A late packet makes up for at most half of its own time (`fq_dequeue`). Linux's first burst of ten
 //!   packets without pacing, FQ's credit, is left out.
-//! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or the queue,
+//! - **Segment** (GSO): a flow keeps its round-robin turn for several packets, as many as its window, or the queue,
 //!   permits at the beginning of the segment; neither its pacing nor a hold interrupts it. On-Ramp's time stamp is that
 //!   of the segment. The NIC still gets one packet at a time, so a paused class stops in mid-segment, and
 //!   acknowledgements go in between.
@@ -125,7 +125,7 @@ impl Edge {
         self.hold.as_mut().map(|holding| &mut holding.hold)
     }
 
-    /// The sending end of the flow's credits, if they let its packets go.
+    /// Returns the credit scheduler, if credits permit the flow's packets.
     pub fn scheduled(&self) -> Option<&Scheduled> {
         self.scheduled.as_ref()
     }
@@ -170,7 +170,7 @@ impl Edge {
         self.hold.is_some() && self.segment.left == 0
     }
 
-    /// Takes the packet that [`Edge::poll`] allowed, with a reading where [`Edge::reads_clock`] asks for one.
+    /// Takes the packet that [`Edge::poll`] allowed, with a reading where [`Edge::reads_clock`] returns true.
     #[inline(never)]
     pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, reading: Option<Reading>) -> Scheduling {
         debug_assert!(reading.is_some() == self.reads_clock(), "a reading that nobody asked for, or none");
@@ -212,7 +212,7 @@ impl Edge {
     /// Checks that the small queue's count matches its content. Returns the number of entries examined.
     ///
     /// # Errors
-    /// When it does not: what is wrong.
+    /// A description of the mismatch.
     pub fn check(&self) -> Result<usize, String> {
         let waits: u64 = self.queue.waiting.iter().map(|segment| u64::from(segment.bytes)).sum();
         if waits == self.queue.waiting_bytes {
@@ -249,7 +249,7 @@ impl SmallQueue {
         if self.limit == 0 || (pacing != Rate::MAX && self.next.is_none()) {
             return;
         }
-        // What leaves in 2^-10 s, and at least two segments.
+        // The amount sent in 2^-10 s, and at least two segments.
         let paced = || (pacing.bps() >> 13).max(2 * u64::from(segment.max(sender.mss())));
         let limit = if pacing == Rate::MAX { self.limit } else { self.limit.min(paced()) };
         while let Some(next) = sender.next_bytes() {
@@ -263,7 +263,7 @@ impl SmallQueue {
         }
     }
 
-    /// The packet that goes next.
+    /// Takes the next packet to send.
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Segment {
         let segment = match self.waiting.pop_front() {
             Some(segment) => {
@@ -291,7 +291,7 @@ impl SmallQueue {
     }
 }
 
-/// Apart, so that the plain way alone has it inline.
+/// Kept out of line so that only the plain path is inlined.
 #[inline(never)]
 fn release<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
     sender.release(now)
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!((edge.queue.waiting.len(), sender.in_flight()), (4, Bytes::new(4_000)));
         let first = edge.take(&mut sender, us(0), None).segment;
         assert_eq!((first.seq, edge.queue.waiting_bytes), (0, 3_000));
-        // Ten packets are in flight for the law, of which four still wait.
+        // Ten packets are in flight for the law; four of them still wait.
         let mut taken = alloc::vec![first];
         while edge.poll(&mut sender, us(1)) == SendState::Now {
             taken.push(edge.take(&mut sender, us(1), None).segment);
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(edge.poll(&mut sender, us(10)), SendState::Now);
     }
 
-    /// A packet that is declared lost while it waits is never sent: only what the NIC takes counts as sent.
+    /// A packet that is declared lost while it waits is never sent: only packets that the NIC takes count as sent.
     #[test]
     fn what_never_leaves_does_not_count_as_sent() {
         let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((edge.queue.waiting.len(), sender.stats().packets_sent), (4, 0));
         edge.take(&mut sender, us(0), None);
         assert_eq!((sender.in_flight(), sender.stats().packets_sent), (Bytes::new(4_000), 1));
-        // All four are lost, and three of them have not left. They go again, and six more.
+        // All four are lost, and three of them were never sent. They are sent again, and six more.
         let late = sender.next_timer();
         sender.on_timer(late);
         let (mut left, mut again) = (1, 0);
@@ -371,7 +371,8 @@ mod tests {
         assert_eq!((stats.packets_sent, stats.retransmits), (left, again));
     }
 
-    /// 64 kB of a window of ten packets of 1 kB: a turn is the window at its beginning, whatever is acknowledged meanwhile.
+    /// 64 kB of a window of ten packets of 1 kB: a turn is limited by the window at its beginning, regardless of
+    /// acknowledgements meanwhile.
     #[test]
     fn a_segment_keeps_its_turn_for_what_its_window_let_go_at_its_beginning() {
         for (payload, turn) in [(4_000, 4), (64_000, 10), (MSS, 1), (0, 1)] {
@@ -445,7 +446,7 @@ mod tests {
     }
 
     proptest! {
-        /// An edge with nothing in it changes nothing, whenever it is asked and whatever is acknowledged.
+        /// Checks that an edge without stages changes nothing, for any sequence of calls and acknowledgements.
         #[test]
         fn an_edge_with_nothing_in_it_is_not_there(
             (window, paced) in (1..20u64, any::<bool>()),

@@ -1,9 +1,9 @@
-//! Acknowledgement history of coded flows: bits for the packets before the acknowledged one. This is ours.
+//! Acknowledgement history of coded flows: bits for the packets before the acknowledged one. A feature of this project.
 //!
-//! Packets of blocks have no cumulative acknowledgement of their own: the receiver's cumulative number passes what blocks gave
-//! back. So a packet whose acknowledgement is lost looks lost, and the law cuts for it. With a history each acknowledgement
-//! has a bit for each of the [`DEPTH`] packets before its own on the same subflow, which keeps its order; it takes the place of
-//! the count of packets covered, which is always one then.
+//! Packets of blocks have no cumulative acknowledgement of their own: the receiver's cumulative number passes packets that
+//! blocks recovered. So a lost acknowledgement looks like a lost packet, and the law cuts for it. With a history each
+//! acknowledgement has a bit for each of the [`DEPTH`] packets before its own on the same subflow, which keeps its order. The
+//! bits replace the count of packets covered, which is always one in this case.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ pub(crate) const DEPTH: u32 = 8;
 /// Packets received on the subflows of one flow. A packet's subflow is `seq` modulo their number.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// By subflow: the packet after the newest that came, counted within the subflow, and a bit for each of those before
+    /// By subflow: the packet after the newest one received, counted within the subflow, and a bit for each of those before
     /// the newest, the nearest lowest.
     subflows: Vec<(u32, u8)>,
 }
@@ -62,7 +62,7 @@ mod tests {
     fn each_subflow_has_its_own() {
         let mut history = History::new(3);
         let said = [0, 1, 3, 7, 9, 6].map(|seq| history.on_packet(seq));
-        // Before 3: 0. Before 7: not 4, but 1. Before 9: not 6, but 3 and 0. 6 comes late.
+        // Before 3: 0. Before 7: not 4, but 1. Before 9: not 6, but 3 and 0. 6 arrives late.
         assert_eq!(said, [0, 0, 0b1, 0b10, 0b110, 0]);
         assert_eq!(history.on_packet(12), 0b1111);
         assert_eq!(came(12, 0b1111, 3).collect::<Vec<_>>(), [9, 6, 3, 0]);

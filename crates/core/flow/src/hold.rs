@@ -59,8 +59,8 @@ impl Hold {
         Handover { clock_ns, base: self.base, mark: self.on_ramp.mark(now) }
     }
 
-    /// Records a transmission, where all packets below `unsettled` are acknowledged. Records of those are dropped: an
-    /// OR-ACK is sent before the acknowledgement, so theirs are lost. This bounds the records by what is in flight.
+    /// Records a transmission, where all packets below `unsettled` are acknowledged. Records of those are dropped: an OR-ACK
+    /// is sent before the acknowledgement, so theirs are lost. This bounds the records by the number of packets in flight.
     pub fn on_sent(&mut self, seq: u32, attempt: u8, handover: Handover, unsettled: u32) {
         while self.sent.front().is_some_and(|sent| sent.seq < unsettled) {
             self.sent.pop_front();
@@ -80,7 +80,7 @@ impl Hold {
         self.on_ramp.on_or_ack(now, delay - handover.base, handover.mark);
     }
 
-    /// The one-way delay that the last OR-ACK brought; none before the first.
+    /// Returns the one-way delay of the last OR-ACK; none before the first.
     pub fn delay(&self) -> Option<Span> {
         self.delay
     }
@@ -150,7 +150,7 @@ mod tests {
             hold.on_sent(seq, 1, handover, seq.saturating_sub(10));
             assert!(hold.sent.len() <= 11, "{seq}");
         }
-        // Packet 990 is missing, goes again and is acknowledged at last.
+        // Packet 990 is missing, is resent and finally acknowledged.
         for seq in 1_000..1_020 {
             hold.on_sent(seq, 1, handover, 990);
         }

@@ -1,5 +1,5 @@
-//! A law, what it permits, and what it counts. What is in flight under it lies in
-//! [`Outstanding`](crate::outstanding::Outstanding), one for each path: several may be under one law.
+//! State of a law: its permit and its counters. Packets in flight under it are in
+//! [`Outstanding`](crate::outstanding::Outstanding), one for each path: several paths may share a law.
 
 use laws::{ControlLaw, Notification, Permit};
 use units::{Bytes, Span, Time};
@@ -9,14 +9,14 @@ use crate::pacer::{Pacer, Pacing};
 /// Effect of a new pacing rate on packets that already wait ([`ControlLaw::retimes`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RateChange {
-    /// It applies to the next packet.
+    /// Applies to the next packet.
     NextPacket,
-    /// It also moves packets that already wait.
+    /// Moves packets that already wait, too.
     Immediate,
 }
 
 impl RateChange {
-    /// Returns the effect that a law asks for.
+    /// Returns the effect that a law requests.
     pub(crate) fn of<L: ControlLaw>(law: &L) -> Self {
         if law.retimes() { Self::Immediate } else { Self::NextPacket }
     }
@@ -33,24 +33,24 @@ pub enum SendState {
     Blocked,
 }
 
-/// A lack of something to send, and the delivered count that ends it.
+/// A lack of data to send, and the delivered count at which it ends.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     until: Bytes,
     lack: Lack,
 }
 
-/// The reason why nothing more is to be sent, though the law permits it.
+/// Reason why no packet is sent although the law permits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lack {
-    /// The application has no more data. Packets that leave then measure no bandwidth.
+    /// The application has no more data. Packets sent in this state yield no bandwidth samples.
     Data,
-    /// More data exist, but the peer's flow control or a full buffer holds them back. Such packets measure the path as
-    /// well as any.
+    /// More data exists, but the peer's flow control or a full buffer holds it back. Packets sent in this state yield normal
+    /// samples.
     Room,
 }
 
-/// A law, its last permit, its pace, and what it counts.
+/// A law, its last permit, its pacing state, and its counters.
 #[derive(Debug)]
 pub(crate) struct LawState<L> {
     pub(crate) law: L,
@@ -58,17 +58,16 @@ pub(crate) struct LawState<L> {
     pub(crate) permit: Permit,
     pub(crate) pacer: Pacer,
     pub(crate) in_flight: Bytes,
-    /// Acknowledged, or known to have come.
+    /// Payload acknowledged, or known to have arrived.
     pub(crate) delivered: Bytes,
     /// Last time at which something was acknowledged, or the first packet of a flight was sent.
     pub(crate) delivered_time: Time,
     /// Send time of the last acknowledged packet, or of the first packet of a flight.
     pub(crate) flight_began: Time,
-    /// Until this time acknowledged payload counts as marked: a switch asked for a lower rate, and the law only reads
-    /// marks.
+    /// Until this time acknowledged payload counts as marked: a switch requested a lower rate, and the law only reads marks.
     pub(crate) asked_until: Time,
-    /// Limit of what leaves now (`C.app_limited` of draft-ietf-ccwg-bbr, §4.1.2.4; `tp->app_limited` in Linux's `tcp_rate.c`); none if
-    /// there was enough to send.
+    /// Limit of packets sent now (`C.app_limited` of draft-ietf-ccwg-bbr, §4.1.2.4; `tp->app_limited` in Linux's
+    /// `tcp_rate.c`); none if there was enough to send.
     limit: Option<Limit>,
 }
 
@@ -105,8 +104,8 @@ impl<L: ControlLaw> LawState<L> {
         self.permit = permit;
     }
 
-    /// Returns whether a packet of `bytes` may be sent at `now`. One may always be in flight, or a window under a
-    /// packet would stop the flow.
+    /// Returns whether a packet of `bytes` may be sent at `now`. One packet may always be in flight: otherwise a window
+    /// smaller than a packet would stop the flow.
     #[inline(always)]
     pub(crate) fn poll(&self, now: Time, bytes: u32) -> SendState {
         if self.is_full(bytes) && !self.in_flight.is_zero() {
@@ -128,9 +127,9 @@ impl<L: ControlLaw> LawState<L> {
 }
 
 impl<L> LawState<L> {
-    /// Notes that nothing is left to send. If the window has room, what leaves from now on is limited until more is delivered than has
-    /// left so far: until then samples tell of the pause. While data are known to have been lacking, a lack of room afterwards measures no
-    /// bandwidth, either. Returns whether the window has room.
+    /// Records that nothing is left to send. If the window has room, packets sent from now on are limited until more is
+    /// delivered than has been sent so far: earlier samples reflect the pause. While a lack of data is in effect, a lack of
+    /// room afterwards yields no bandwidth samples, either. Returns whether the window has room.
     #[inline]
     pub(crate) fn run_out(&mut self, lack: Lack) -> bool {
         let has_room = self.in_flight < self.permit.window;
@@ -140,7 +139,7 @@ impl<L> LawState<L> {
         has_room
     }
 
-    /// Lack that limits a packet which leaves now; none if there was enough to send.
+    /// Returns the lack that limits a packet sent now; none if there was enough to send.
     #[inline(always)]
     pub(crate) fn lack(&self) -> Option<Lack> {
         self.limit.map(|limit| limit.lack)

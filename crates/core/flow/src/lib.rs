@@ -1,6 +1,6 @@
-//! One flow between two hosts, without input, output or bytes: the next packet and its send time ([`Sender`]), its path
-//! ([`PathChoice`]), and the acknowledgements ([`Receiver`]). Also a connection without an end, whose peer may be
-//! hostile ([`Channel`], [`Arrivals`]).
+//! One flow between two hosts, without I/O or payload: the next packet and its send time ([`Sender`]), its path
+//! ([`PathChoice`]), and the acknowledgements ([`Receiver`]). Also an open-ended connection with a possibly hostile peer
+//! ([`Channel`], [`Arrivals`]).
 //!
 //! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. A channel carries the
 //! data of a [`Work`]. The host provides the time and carries the packets; the law ([`laws::ControlLaw`]) limits how

@@ -1,4 +1,4 @@
-//! An error in round trips, as an experiment adds it on purpose (GEMINI, Table V: Zeng et al., §IV-B).
+//! Measurement error of round trips, added on purpose as in an experiment (GEMINI, Table V: Zeng et al., §IV-B).
 
 use units::{Span, mix64, mul_div};
 
@@ -13,7 +13,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The truth.
+    /// No noise.
     pub const NONE: Self = Self { most: Span::ZERO, seed: 0 };
 
     /// Returns the noise added to the RTT of a transmission.

@@ -27,9 +27,9 @@ pub enum LossTimer {
     /// One timer for each packet. It expires [`crate::FlowConfig::rto_min`] after the packet was sent, and declares
     /// only that packet lost. It follows no estimate and does not back off (as in htsim).
     Packet,
-    /// [`LossTimer::Flow`] with probes (RFC 8985 §7, RFC 9002 §6.2): at the first two consecutive expirations nothing
-    /// is lost, and one more packet may be sent. Its acknowledgement shows what is missing, without a timeout's cut. In
-    /// addition, packets sent before an acknowledged one are lost once they are a round trip and the reordering window
+    /// [`LossTimer::Flow`] with probes (RFC 8985 §7, RFC 9002 §6.2): at the first two consecutive expirations nothing is
+    /// lost, and one more packet may be sent. Its acknowledgement shows which packets are missing, without a timeout's cut.
+    /// In addition, packets sent before an acknowledged one are lost once they are a round trip and the reordering window
     /// old, though no acknowledgement arrives then (RFC 8985 §6.2, step 5). Only a [`crate::Channel`] has it.
     Probe,
 }
@@ -59,7 +59,7 @@ pub(crate) enum NotifyLaw {
 pub(crate) enum LossEvidence {
     /// A packet that was sent later has arrived, so time alone proves the older one lost.
     LaterArrival,
-    /// Nothing but the retransmission timeout.
+    /// The retransmission timeout alone.
     Timeout,
 }
 
@@ -81,8 +81,8 @@ pub(crate) struct Batch<'a, C> {
     pub(crate) noise: Span,
     /// The flow was limited by something other than the law's window.
     pub(crate) limited: bool,
-    /// The window never filled since the newest packet was sent, nor did the pacer delay packets, although there was
-    /// always something to send: the host was slower, or the end came first.
+    /// The window never filled since the newest packet was sent, nor did the pacer delay packets, although there was always
+    /// something to send: the host was slower, or the flow ended first.
     pub(crate) unfilled: bool,
     /// In-band telemetry of the ports that the newest packet passed.
     pub(crate) hops: &'a [Hop],
@@ -180,12 +180,12 @@ impl<C: Copy> Outstanding<C> {
         debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
         self.records.keep(Cookie::NONE);
-        // Who only answers has nothing in flight, and keeps nothing.
+        // A sender of acknowledgements alone has nothing in flight, and keeps no records.
         self.records.trim();
         number
     }
 
-    /// Marks a packet that left while there was less to send under `law_state` than its law permitted.
+    /// Marks a packet that was sent while there was less to send under `law_state` than its law permitted.
     pub(crate) fn mark_limited<L>(&mut self, number: u64, law_state: &LawState<L>) {
         debug_assert_eq!(number + 1, self.records.end(), "only the packet sent last can end a burst");
         let record = self.records.get_mut(number);
@@ -222,7 +222,7 @@ impl<C: Copy> Outstanding<C> {
         debug_assert!(number < self.records.end() && marked <= acked, "{marked:?} of {acked:?} up to packet {number}");
         law_state.deliver(acked);
         self.rtt.progress();
-        // No time is taken from any departure but the one that the acknowledgement answers.
+        // Only the transmission that the acknowledgement acknowledges yields an RTT sample.
         let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
         let sent_at = now - rtt;
         if answers == Answers::This {
@@ -256,7 +256,7 @@ impl<C: Copy> Outstanding<C> {
     /// flight.
     ///
     /// # Errors
-    /// When something is wrong: what.
+    /// A description of the inconsistency.
     pub(crate) fn check(&self) -> Result<Bytes, String> {
         let (mut in_flight, mut left) = (Bytes::ZERO, Time::ZERO);
         for number in self.records.first()..self.records.end() {
@@ -276,7 +276,7 @@ impl<C: Copy> Outstanding<C> {
         Ok(in_flight)
     }
 
-    /// The packet in flight that left first, and when that was.
+    /// Returns the oldest packet in flight, and its send time.
     #[inline(always)]
     pub(crate) fn oldest(&mut self) -> Option<(u64, Time)> {
         self.oldest = self.oldest.max(self.records.first());
@@ -290,10 +290,10 @@ impl<C: Copy> Outstanding<C> {
         None
     }
 
-    /// The oldest packet in flight, if it left early enough to have been overtaken.
+    /// Returns the oldest packet in flight, if it was sent early enough to have been overtaken.
     #[inline(always)]
     pub(crate) fn overtaken(&mut self) -> Option<u64> {
-        // Mostly what was found last time is enough.
+        // The bound that was found last time mostly suffices.
         if self.left_from + self.reordering < self.newest_arrived { self.look_for_overtaken() } else { None }
     }
 
@@ -422,13 +422,13 @@ impl<C: Copy> Outstanding<C> {
     /// Returns the next packet to declare lost once [`Outstanding::rto_expired`] returns true, one per call, the oldest
     /// first.
     ///
-    /// Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5): the path
-    /// works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long enough after it, as in
-    /// a burst shorter than the tolerance.
+    /// If a later packet has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5): the path works, and this is
+    /// no timeout. Acknowledgements alone cannot prove it if no packet was sent long enough after it, as in a burst shorter
+    /// than the tolerance.
     ///
-    /// Once one is overdue, the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were they to
-    /// wait for a timeout each, backed off by the one before, a window lost whole and larger than what the law then permits
-    /// would come back a packet at a time and ever more slowly.
+    /// Once one is overdue, the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). If each waited
+    /// for its own timeout, backed off after the one before, a lost window larger than the law then permits would be resent
+    /// one packet at a time, and ever more slowly.
     pub(crate) fn next_expired(&mut self, now: Time, evidence: LossEvidence, timing: &Timing) -> Option<u64> {
         if timing.loss_timer == LossTimer::Packet {
             let timeout = timing.rto_min;

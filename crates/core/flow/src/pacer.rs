@@ -10,8 +10,8 @@ pub struct Pacing {
     /// Packets sent late, held back by window or NIC, are made up for: time counts from when they could have been sent.
     /// If not, it counts from when they were sent.
     pub catches_up: bool,
-    /// Maximum backlog to be made up for at once, where packets catch up, in addition to one packet. A host whose
-    /// timers are coarse keeps its rate where this is the amount sent between two of them.
+    /// Maximum backlog to make up for at once, where packets catch up, in addition to one packet. A host with coarse timers
+    /// keeps its rate if this is the amount sent between two timer expirations.
     pub burst: Bytes,
     /// A lower layer paces by the law's rate ([`crate::Sender::gap_after`]). If so, packets are sent here as soon as
     /// the window permits them.
@@ -21,7 +21,7 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// Payload alone counts, late packets are made up for one at a time, nothing paces below, and there are no ticks.
+    /// Counts payload alone and makes up for one late packet at a time; no lower layer paces, and there are no ticks.
     pub const PLAIN: Self = Self { header: 0, catches_up: true, burst: Bytes::ZERO, below: false, tick: Tick::NONE };
 
     /// Returns the time from a packet of `bytes` payload to the next one; zero if the rate is none.
@@ -44,12 +44,12 @@ impl Pacing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     next: Time,
-    /// Payload of the packet that left last.
+    /// Payload of the packet sent last.
     last: u32,
 }
 
 impl Pacer {
-    /// Creates a pacer whose first packet may be sent at `now`.
+    /// Creates a pacer that permits the first packet at `now`.
     pub(crate) fn new(now: Time) -> Self {
         Self { next: now, last: 0 }
     }
@@ -66,13 +66,13 @@ impl Pacer {
         self.last = bytes;
         if rate != Rate::MAX && !pacing.below {
             let gap = pacing.gap(rate, bytes);
-            // A packet that the network card held back does not slow the ones behind it.
+            // A packet that the NIC held back does not slow the ones behind it.
             let from = if pacing.catches_up { self.next } else { now };
             self.next = (from + gap).max(pacing.earliest(now, rate));
         }
     }
 
-    /// The rate changes: the next packet leaves as if the last one had left at the new rate.
+    /// Updates the schedule after a change of rate: the next packet is sent as if the last one had been sent at the new rate.
     #[inline(never)]
     pub(crate) fn retime(&mut self, before: Rate, rate: Rate, pacing: &Pacing) {
         let more = pacing.gap(rate, self.last) - pacing.gap(before, self.last);
@@ -84,7 +84,8 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Packets of 1,000 bytes at 8 Gb/s, one a microsecond, from a host that wakes up every 50 us: what it sends in 10 ms.
+    /// Packets of 1,000 bytes at 8 Gb/s, one a microsecond, from a host that wakes up every 50 us: returns the number of
+    /// packets sent in 10 ms.
     fn sent_by_a_coarse_host(burst: Bytes) -> u32 {
         let pacing = Pacing { burst, ..Pacing::PLAIN };
         let mut pacer = Pacer::new(Time::ZERO);

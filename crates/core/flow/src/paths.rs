@@ -42,7 +42,7 @@ pub enum PathChoice {
     AfterTimeout,
     /// Each packet draws one of this many entropies: random packet spraying.
     PerPacket(u16),
-    /// Round robin over subflows that leave bad paths.
+    /// Round robin over subflows, which move away from bad paths.
     UnoLb(UnoLb),
     /// One entropy a flow, and another one when its path is congested.
     Plb(Plb),
@@ -238,7 +238,7 @@ impl Paths {
         }
     }
 
-    /// The same where nothing is taken with it; under REPS the flow's own.
+    /// Returns the same without taking an entropy from the ring; under REPS the flow's own.
     #[inline]
     fn untaken(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &self.rule {
@@ -251,7 +251,8 @@ impl Paths {
         }
     }
 
-    /// The entropy of what is no data: under REPS one for the flow, else that of its first packet, were it to leave now.
+    /// Returns the entropy of a packet other than data: under REPS one for the flow, otherwise that of its first packet if it
+    /// were sent now.
     pub(crate) fn signal_entropy(&self) -> u16 {
         self.untaken(0, 1, 0)
     }
@@ -307,7 +308,7 @@ impl Paths {
         }
     }
 
-    /// A packet is about to leave while none is in flight.
+    /// Prepares for a packet that is sent while none is in flight.
     pub(crate) fn on_idle(&mut self) {
         if let Rule::Plb(state) = &self.rule
             && state.congested >= state.plb.idle_rounds
@@ -316,7 +317,7 @@ impl Paths {
         }
     }
 
-    /// A retransmission timeout lost packets of these subflows, one bit each.
+    /// Handles a retransmission timeout that lost packets of these subflows, one bit each.
     pub(crate) fn on_timeout(&mut self, now: Time, subflows: u64) {
         match &mut self.rule {
             Rule::AfterTimeout | Rule::Plb(_) => self.change(),
@@ -333,8 +334,8 @@ impl Paths {
         }
     }
 
-    /// Another entropy for the whole flow. It depends on the number of the change, not on the entropy before: a map of 65,536
-    /// values onto themselves soon repeats, and its circle may hold dead links only.
+    /// Draws another entropy for the whole flow. It depends on the number of the change, not on the previous entropy:
+    /// iterating a map of 65,536 values soon repeats, and all values in its cycle may lead to failed links.
     fn change(&mut self) {
         self.changes += 1;
         self.entropy = mix64(self.salt ^ mix64(self.changes ^ CHANGE)) as u16;
@@ -467,7 +468,7 @@ mod tests {
         paths(PathChoice::UnoLb(UnoLb { subflows, recent: None, random, own_laws: false }))
     }
 
-    /// A packet that left at `sent_us` is acknowledged a round trip later.
+    /// Returns the acknowledgement, a round trip later, of a packet sent at `sent_us`.
     fn ack(sent_us: u64, delivered_at_send: u64, marked: u64) -> Ack<'static> {
         Ack {
             now: us(sent_us) + RTT,
@@ -497,8 +498,8 @@ mod tests {
         (0..subflows).map(|seq| entropy(paths, seq, 1)).collect()
     }
 
-    /// Seeds and flows are small numbers: where they were only put together by `^`, flow 2 of seed 1 would draw what flow 1
-    /// of seed 2 draws.
+    /// Independence of draws: seeds and flows are small numbers. If they were only combined by `^`, flow 2 of seed 1 would
+    /// draw the same as flow 1 of seed 2.
     #[test]
     fn no_two_flows_of_any_two_seeds_draw_the_same() {
         let spray = PathChoice::PerPacket(u16::MAX);
@@ -536,7 +537,7 @@ mod tests {
     fn a_bad_subflow_takes_a_path_that_was_heard_of_once_a_round_trip() {
         let mut paths = unolb(4, false);
         let before = entropies(&mut paths, 4);
-        // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
+        // Subflow 1 had an acknowledgement within a round trip, subflow 3 an older one, 0 and 2 none.
         paths.on_ack(&ack(0, 0, 0), 3);
         paths.on_ack(&ack(150, 0, 0), 1);
         paths.leave_bad(us(320), 0b1100);
@@ -544,7 +545,7 @@ mod tests {
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
         paths.on_timeout(us(420), 0b0001);
         assert_eq!(entropies(&mut paths, 4), after, "one base round trip has not passed");
-        // A packet that left on the old path says nothing of the new one.
+        // A packet sent on the old path does not count for the new one.
         paths.on_ack(&ack(319, 0, 0), 2);
         paths.on_timeout(us(421), 0b0001);
         let last = entropies(&mut paths, 4);
@@ -615,7 +616,7 @@ mod tests {
             paths.recycle(us(1), EntropyEcho { entropy, marked });
         }
         assert!(paths.recycles());
-        // Then none is left: the rest is drawn, and the marked one never comes back.
+        // Then none is left: the rest is drawn, and the marked one never appears again.
         assert_eq!(take(&mut paths, 5), [&[2_001, 2_003, 2_004][..], &drawn(2)].concat());
         assert!(drawn(2).iter().all(|&entropy| entropy < 1_000));
     }
@@ -638,12 +639,12 @@ mod tests {
             paths.recycle(us(1), EntropyEcho { entropy, marked: false });
         }
         paths.on_timeout(us(100), 1);
-        // First what is not taken yet, then the ring again and again; nothing is drawn.
+        // First the entropies that are not taken yet, then the ring again and again; nothing is drawn.
         assert_eq!(take(&mut paths, 3), [2_001, 2_002, 2_003]);
         let again = take(&mut paths, 6);
         assert_eq!(again[..3], again[3..]);
         assert_eq!(again.iter().copied().collect::<BTreeSet<u16>>(), BTreeSet::from([2_001, 2_002, 2_003]));
-        // What is acknowledged meanwhile goes in. A further timeout prolongs nothing.
+        // Entropies acknowledged meanwhile are added. A further timeout prolongs nothing.
         paths.recycle(us(5_000), EntropyEcho { entropy: 2_004, marked: false });
         paths.on_timeout(us(9_000), 1);
         assert_eq!(take(&mut paths, 1), [2_004]);
@@ -667,7 +668,8 @@ mod tests {
         assert_eq!((paths.signal_entropy(), take(&mut paths, 1)), (signal, vec![2_001]));
     }
 
-    /// However often a flow changes its path, it goes on drawing: of 65,536 values, n draws leave out one in e^(n / 65,536).
+    /// Checks that a flow that changes its path again and again keeps drawing: of 65,536 values, n draws leave out one in
+    /// e^(n / 65,536).
     #[test]
     fn changes_of_path_never_run_in_a_circle() {
         for flow in 0..64 {

@@ -1,6 +1,6 @@
 //! On-Ramp with unsynchronised clocks: delay above its recent minimum. Liu et al., "Breaking the Transience-Equilibrium
-//! Nexus" (NSDI 2021), §3. `laws::on_ramp` decides when to hold; a host of the simulator, whose clocks are
-//! synchronised, has a [`Hold`](crate::Hold).
+//! Nexus" (NSDI 2021), §3. `laws::on_ramp` decides when to hold; a host of the simulator, with synchronised clocks, has a
+//! [`Hold`](crate::Hold).
 //!
 //! The difference between two clocks is constant but for drift, so it cancels when delays are compared. Clocks that
 //! differ by 20 ppm drift apart by 20 us a second. So the base is the minimum delay of the last 10 to 20 s; a queue
@@ -23,7 +23,7 @@ pub(crate) struct Ramp {
     rule: OnRamp,
     /// Maximum delay that counts.
     most: Span,
-    /// Packets whose delay is not known yet, in the order in which they were sent.
+    /// Packets without a known delay, in the order in which they were sent.
     sent: VecDeque<(u64, Mark)>,
     /// Minimum delay of this period and of the one before, by the two clocks; none where no delay was measured.
     least: [Option<Span>; 2],
@@ -95,13 +95,14 @@ mod tests {
                 ramp.heard(now, number, apart + Span::from_us(took_us));
                 ramp.until().saturating_since(now).ns() / 1_000
             };
-            // The first is the least; 15 us more are 5 over the threshold; 3 us less make them 8.
+            // The first is the minimum. 15 us more exceed the threshold by 5 us; a minimum that is 3 us lower makes that 8
+            // us.
             assert_eq!(
                 [hear(10, 0, 20), hear(100, 1, 35), hear(200, 2, 17), hear(300, 3, 35)],
                 [0, 5, 0, 8],
                 "{apart}"
             );
-            // A while later the clocks have drifted by 40 us; what was least is forgotten in two periods.
+            // A while later the clocks have drifted by 40 us; the old minimum is forgotten after two periods.
             assert_eq!([hear(10_000_000, 4, 60), hear(19_000_000, 5, 60), hear(20_000_000, 6, 60)], [33, 33, 0]);
         }
     }

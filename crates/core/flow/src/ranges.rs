@@ -23,8 +23,8 @@ impl Range {
     }
 }
 
-/// A set of numbers as ranges that do not touch, the newest first. It keeps the newest ones up to a bound. All numbers
-/// below what it keeps count as members: a new number there cannot be distinguished from a duplicate.
+/// A set of numbers as ranges that do not touch, the newest first. It keeps the newest ones up to a bound. All numbers below
+/// the kept ranges count as members: a new number there cannot be distinguished from a duplicate.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     kept: Vec<Range>,
@@ -143,7 +143,7 @@ mod tests {
             assert!(set.insert(number));
         }
         assert_eq!(set.newest_first(), ranges(&[(40, 40), (30, 30), (20, 20)]));
-        // Below what is kept, everything counts as a member.
+        // Numbers below the kept ranges count as members.
         assert!(!set.insert(5) && !set.insert(10) && set.insert(11));
         assert_eq!(set.newest_first(), ranges(&[(40, 40), (30, 30), (20, 20)]));
         assert!(!set.insert(11) && !set.insert(15));

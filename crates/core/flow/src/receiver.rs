@@ -29,9 +29,8 @@ pub struct Reply {
 
 /// The receiving end of one flow.
 ///
-/// Acknowledges every `ack_every`th packet in order, and at once when order or marking changes (the rule of
-/// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
-/// the end of the flow.
+/// Acknowledges every `ack_every`th packet in order, and at once when order or marking changes (the rule of RFC 8257 §3.2,
+/// without which the sender would miscount marks), when the sender requests it, on duplicates, and at the end of the flow.
 ///
 /// Under [`Recovery::GoBackN`] the receiver refuses packets that arrive out of order. It requests the missing packet,
 /// the same one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang
@@ -42,7 +41,7 @@ pub struct Reply {
 #[derive(Debug)]
 pub struct Receiver {
     total: u32,
-    /// Every packet below has come.
+    /// Every packet below has arrived.
     next: u32,
     /// One bit per packet from `next & !63` on; those of packets below `next` are meaningless. Empty while all arrived
     /// in order.
@@ -51,9 +50,9 @@ pub struct Receiver {
     ack_every: u8,
     pending: u8,
     pending_marked: bool,
-    /// Set where packets are taken in order only.
+    /// Set if packets are accepted in order only.
     asking: Option<Box<Asking>>,
-    /// Set where the flow is coded.
+    /// Set if the flow is coded.
     tracker: Option<Box<Tracker>>,
     /// History, where acknowledgements have one.
     history: Option<Box<History>>,
@@ -64,9 +63,9 @@ pub struct Receiver {
 pub struct DataHeader {
     /// Its number in the flow.
     pub seq: u32,
-    /// It was marked on its way.
+    /// Set if it was marked on its way.
     pub marked: bool,
-    /// The sender asks for an acknowledgement at once ([`crate::Segment::asks`]).
+    /// The sender requests an immediate acknowledgement ([`crate::Segment::asks`]).
     pub asks: bool,
 }
 
@@ -88,7 +87,7 @@ struct Asking {
 }
 
 impl Receiver {
-    /// A receiver of `total` packets that acknowledges one in `ack_every` (at least 1).
+    /// Creates the receiver of `total` packets. It acknowledges one packet in `ack_every` (at least 1).
     pub fn new(total: u32, ack_every: u8, recovery: Recovery) -> Self {
         Self {
             total,
@@ -156,7 +155,7 @@ impl Receiver {
         self.next + self.early
     }
 
-    /// Every packet below this has come.
+    /// Returns the number below which every packet has arrived.
     pub fn cumulative(&self) -> u32 {
         self.next
     }
@@ -166,8 +165,8 @@ impl Receiver {
         self.next == self.total
     }
 
-    /// Records a packet that arrives at `now`. The first reply goes before the second: a change of marks or order
-    /// flushes what was pending.
+    /// Records a packet that arrives at `now`. The first reply goes before the second: a change of marks or order flushes the
+    /// pending acknowledgement.
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
         let DataHeader { seq, marked, asks } = packet;
@@ -198,7 +197,7 @@ impl Receiver {
         }
         let mut flushed = None;
         if self.pending > 0 && (marked != self.pending_marked || !in_order) {
-            // What is pending came in order, so it ends just below `expected`.
+            // Pending packets arrived in order, so they end just below `expected`.
             let covers = core::mem::take(&mut self.pending);
             let (seq, marked) = (expected - 1, self.pending_marked);
             flushed = Some(Reply { seq, covers, cumulative: expected, marked, nack: false });
@@ -215,17 +214,17 @@ impl Receiver {
         [flushed, None]
     }
 
-    /// Packet `seq` came at `now` without its payload, which a switch has cut. The first reply goes before the second, as in
-    /// [`Receiver::on_data`].
+    /// Records packet `seq`, which arrived at `now` without its payload: a switch trimmed it. The first reply goes before the
+    /// second, as in [`Receiver::on_data`].
     ///
-    /// The second asks for this packet alone, not for everything from `cumulative` on, unless packets are taken in order only.
-    /// Of a packet that came before, it repeats the acknowledgement.
+    /// The second requests this packet alone, not everything from `cumulative` on, unless packets are accepted in order only.
+    /// For a packet that arrived before, it repeats the acknowledgement.
     pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<Reply>; 2] {
         if self.asking.is_some() {
             return self.refuse(now, DataHeader { seq, marked: false, asks: false });
         }
         let nack = !self.has(seq);
-        // A history says which packets came before; a packet that came says so again.
+        // With a history `covers` reports which earlier packets arrived; a packet that arrived before is acknowledged again.
         let covers = if nack { 0 } else { self.covers(seq) };
         [None, Some(Reply { seq, covers, cumulative: self.next, marked: false, nack })]
     }
@@ -246,7 +245,7 @@ impl Receiver {
     /// Returns the acknowledgement that is held back, to be sent now.
     pub fn flush(&mut self) -> Option<Reply> {
         let covers = core::mem::take(&mut self.pending);
-        // What is pending came in order, so it ends just below `next`.
+        // Pending packets arrived in order, so they end just below `next`.
         let (cumulative, marked) = (self.next, self.pending_marked);
         (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
     }
@@ -261,7 +260,7 @@ impl Receiver {
     fn refuse(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
         let DataHeader { seq, marked, .. } = packet;
         debug_assert!(self.asking.is_some(), "packets are taken out of order, too");
-        // The answer's cumulative number settles what is pending, so its marks go first.
+        // The reply's cumulative number settles pending packets, so their marks are reported first.
         let flushed = self.flush();
         let answer = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
         if seq < self.next {
@@ -275,7 +274,7 @@ impl Receiver {
         [flushed, Some(Reply { nack: true, ..answer })]
     }
 
-    /// Moves over what is complete, the next packet being there.
+    /// Advances over the complete prefix, once the next packet has arrived.
     #[inline(always)]
     fn move_on(&mut self) {
         let first = self.next;
@@ -296,7 +295,7 @@ impl Receiver {
         }
     }
 
-    /// Notes a packet while some are missing. Returns whether it was new.
+    /// Records a packet that arrives out of order. Returns whether it was new.
     #[inline]
     fn record_out_of_order(&mut self, seq: u32) -> bool {
         if seq < self.next {
@@ -363,14 +362,14 @@ mod tests {
         let ack = |seq, covers, cumulative, marked| Some(Reply { seq, covers, cumulative, marked, nack: false });
         let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: false, nack: true });
         assert_eq!(at(0, 0, true), [None, None]);
-        // What is pending is acknowledged first, with its mark.
+        // Pending packets are acknowledged first, with their mark.
         assert_eq!(at(1, 2, false), [ack(0, 1, 1, true), nack(2, 1)]);
         assert_eq!(at(2, 3, false), [None, None]);
         assert_eq!(at(5, 4, false), [None, None]);
         assert_eq!(at(6, 5, false), [None, nack(5, 1)]);
         assert_eq!(at(7, 1, false), [None, None]);
         assert_eq!(at(7, 0, false), [ack(1, 1, 2, false), ack(0, 1, 2, false)]);
-        // Another packet is missing: asked for at once.
+        // Another packet is missing: it is requested at once.
         assert_eq!(at(8, 3, false), [None, nack(3, 2)]);
         assert_eq!(at(9, 2, false), [None, None]);
         assert_eq!(at(9, 3, false), [None, ack(3, 2, 4, false)]);
@@ -440,7 +439,7 @@ mod tests {
         assert_eq!(receiver.received(), 3);
     }
 
-    /// Under go-back-N a trimmed packet is one that did not come.
+    /// Under go-back-N a trimmed packet counts as missing.
     #[test]
     fn a_trimmed_packet_goes_back_where_order_is_kept() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };

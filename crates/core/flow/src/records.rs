@@ -1,5 +1,5 @@
-//! Per-packet records, kept until no acknowledgement can refer to the packet: a ring of records by packet number. With
-//! a content of four bytes a record has 32 bytes.
+//! Per-packet records, kept until no acknowledgement can refer to the packet: a ring of records by packet number. A record
+//! with a content of four bytes takes 32 bytes.
 
 use alloc::boxed::Box;
 
@@ -30,15 +30,13 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<C> {
     pub(crate) sent_at: Time,
-    /// From the lowest bit: [`State`] (2), payload (16), and of the payload delivered as known when this packet left the lowest
-    /// 46 bits: 70 TB, more than is ever delivered while one packet is remembered.
+    /// From the lowest bit: [`State`] (2), payload (16), and the lowest 46 bits of the payload delivered as known when this
+    /// packet was sent. 46 bits are 70 TB: more than is ever delivered while one packet has a record.
     load: u64,
-    /// From the lowest bit: whether the window was not filled (1), path (6), whether it measures no bandwidth because data lacked
-    /// (1), transmission (8), and how long before this packet left something had last been delivered, in picoseconds (48: 281 s,
-    /// saturating).
+    /// From the lowest bit: window not filled (1), path (6), no bandwidth sample for lack of data (1), transmission (8), and
+    /// the time from the last delivery to the departure of this packet, in picoseconds (48: 281 s, saturating).
     past: u64,
-    /// From the beginning of the flight that this packet left in to its departure, in units of 1,024 ps: 4.4 s at most,
-    /// saturating.
+    /// Time from the beginning of this packet's flight to its departure, in units of 1,024 ps: 4.4 s at most, saturating.
     send_elapsed: u32,
     /// Content of the packet.
     pub(crate) content: C,
@@ -56,7 +54,7 @@ pub(crate) struct Departure<C> {
     /// Payload, under 65,536.
     pub(crate) bytes: u32,
     pub(crate) content: C,
-    /// 1 when its content is sent for the first time; after 255 comes 2, which only an old duplicate could confuse.
+    /// 1 if its content is sent for the first time; 255 is followed by 2, which only an old duplicate could make ambiguous.
     pub(crate) attempt: u8,
     /// A number under 64 for the path that it takes.
     pub(crate) path: u8,
@@ -152,7 +150,7 @@ impl<C> Record<C> {
 #[derive(Debug)]
 pub(crate) struct Records<C> {
     ring: Ring<Record<C>>,
-    /// Once a law keeps something with its packets.
+    /// Values of the law by packet, once it keeps any.
     cookies: Option<Box<Ring<Cookie>>>,
     /// Number of record accesses, for tests of the work done.
     #[cfg(test)]
@@ -174,7 +172,7 @@ impl<C: Copy> Records<C> {
         self.ring.first()
     }
 
-    /// The number of the next packet that leaves.
+    /// Returns the number of the next packet to be sent.
     #[inline(always)]
     pub(crate) fn end(&self) -> u64 {
         self.ring.end()
@@ -292,7 +290,7 @@ mod tests {
                 assert!(Span::from_ms(4_398) - record.send_elapsed() < Span::from_ns(2));
             }
         }
-        // What is too long ago or lasted too long saturates.
+        // Times too long ago and durations too long saturate.
         let record = Record::new(Departure { now, ..departure(0) }, Bytes::ZERO, Time::ZERO, Span::from_s(9));
         assert_eq!(record.delivered_time(), Time::from_ps(now.ps() - MOST_AGE));
         assert_eq!(record.send_elapsed(), Span::from_ps(i64::from(u32::MAX) << 10));

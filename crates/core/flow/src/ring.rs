@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     slots: Vec<T>,
-    /// The number of the first slot: at most `first`, and less than the slots are below it.
+    /// Number of the first slot: at most `first`, and below it by less than the number of slots.
     base: u64,
     first: u64,
     end: u64,
 }
 
-/// Up to here slots double; then they grow by a part of themselves.
+/// Number of slots up to which they double; above, they grow by a fraction.
 const DOUBLES: usize = 4_096;
 const PART: usize = 16;
 
 impl<T: Copy> Ring<T> {
-    /// Creates an empty ring whose next number is `next`.
+    /// Creates an empty ring with the next number `next`.
     pub(crate) const fn starting_at(next: u64) -> Self {
         Self { slots: Vec::new(), base: next, first: next, end: next }
     }
@@ -42,14 +42,14 @@ impl<T: Copy> Ring<T> {
     }
 
     /// # Panics
-    /// May panic if the number is forgotten or not given yet.
+    /// May panic if the number is forgotten or not assigned yet.
     #[inline(always)]
     pub(crate) fn get(&self, number: u64) -> &T {
         &self.slots[self.slot(number)]
     }
 
     /// # Panics
-    /// May panic if the number is forgotten or not given yet.
+    /// May panic if the number is forgotten or not assigned yet.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, number: u64) -> &mut T {
         let slot = self.slot(number);
@@ -92,7 +92,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Adds slots, the first of which is that of the oldest value.
+    /// Adds slots. The first slot is then that of the oldest value.
     #[inline(never)]
     fn grow(&mut self, filler: T) {
         let len = self.slots.len();

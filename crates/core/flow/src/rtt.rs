@@ -1,5 +1,5 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298), valid at 14 us and at 100 ms because nothing in it
-//! is a fixed time but the two bounds that the host sets.
+//! Round-trip estimation and the retransmission timeout (RFC 6298), valid at 14 us and at 100 ms, because it has no fixed
+//! times except the two bounds that the host sets.
 
 use units::Span;
 
@@ -13,7 +13,7 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Starts from the path's base round trip as if it had been measured once, without doubt.
+    /// Creates an estimator that starts from the path's base round trip, as if it had been measured without variance.
     pub(crate) fn new(base: Span, lowest: Span, highest: Span) -> Self {
         Self { smoothed: base, variance: Span::ZERO, lowest, highest, backoff: 0 }
     }
@@ -29,10 +29,10 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// rto = srtt + max(G, 4 rttvar), at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3,
-    /// §5.5). Time here is exact, so G is no clock's grain but the least doubt about the next round trip: a quarter
-    /// of this one. Without it a queue that stands still takes the variance to nothing and the first packet that is
-    /// a little later than the ones before it is a timeout.
+    /// rto = srtt + max(G, 4 rttvar), at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3, §5.5).
+    /// Time is exact here, so G is not a clock granularity but the minimum uncertainty of the next round trip: a quarter of
+    /// this one. Without it a constant queue reduces the variance to zero, and the first packet that is slightly later than
+    /// the ones before it causes a timeout.
     pub(crate) fn timeout(&self) -> Span {
         let doubt = self.variance.times(4).max(self.smoothed.over(4));
         let plain = (self.smoothed + doubt).max(self.lowest);

@@ -1,9 +1,8 @@
 //! A subflow that has a law of its own, and the choice among several.
 //!
-//! Most senders have one. Where each subflow has a law, there are several. Each law receives the events of its own
-//! packets alone, as if that were a flow, and decides for it alone: n subflows may send what n flows may. Each has its
-//! own packet numbers, round trip, reordering window and timeout. Losses are detected by later packets of the same
-//! subflow.
+//! Most senders have one. Where each subflow has a law, there are several. Each law receives only the events of its own
+//! packets and controls only them, as for a separate flow: n subflows may send as much as n flows. Each has its own packet
+//! numbers, round trip, reordering window and timeout. Losses are detected by later packets of the same subflow.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -20,7 +19,7 @@ use crate::records::{Departure, Record};
 /// A subflow of a [`crate::Sender`]: its packets in flight, and the law of its own that they are sent under.
 ///
 /// A [`crate::Channel`] keeps the same two parts, [`LawState`] and [`Outstanding`], in two types, `SubflowState` and
-/// `LawGroup`: there one law may decide for several subflows, so no subflow can own it. Here the law's state lies next
+/// `LawGroup`: there one law may decide for several subflows, so no subflow can own it. Here the law's state is stored next
 /// to its packets, which saves an index on the simulator's hot path.
 #[derive(Debug)]
 pub(crate) struct Subflow<L, C> {
@@ -85,7 +84,7 @@ pub(crate) struct Subflows<L, C> {
 
 #[derive(Debug)]
 struct Others<L, C> {
-    /// The subflow whose turn is next.
+    /// Subflow that sends next in round-robin order.
     turn: u8,
     subflows: Vec<Subflow<L, C>>,
 }
@@ -171,8 +170,8 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         }
     }
 
-    /// The next subflow in turn that `poll` lets send now, or when the first may; `last` only if no other may. Where there is
-    /// one alone, that one is not asked.
+    /// Returns the next subflow, in round-robin order, that `poll` permits to send now, or the earliest time at which one
+    /// may; `last` only if no other may. A single subflow is returned without a poll.
     #[inline(never)]
     pub(crate) fn choose(
         &self,
@@ -203,8 +202,8 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     }
 }
 
-/// Returns the next of `count` subflows, from `turn` on, that `poll` lets send now, or when the first may; `last` only
-/// if no other may.
+/// Returns the next of `count` subflows, from `turn` on, that `poll` permits to send now, or the earliest time at which one
+/// may; `last` only if no other may.
 pub(crate) fn in_turn(
     count: u8,
     turn: u8,

@@ -1,14 +1,14 @@
 //! Block state of the receiver of a coded flow: the packets received of each block, complete blocks, and requests.
 //! Bonato et al., "Uno" (SC 2025), §4.2.
 //!
-//! A block's timer runs from its first packet. If it expires before enough packets have arrived, the block is
-//! requested, with the packets that are missing; the next packet of it that arrives sets the timer again (the paper is
-//! silent on what follows a request; its published simulator does this).
+//! A block's timer runs from its first packet. If it expires before enough packets have arrived, the block is requested, with
+//! the packets that are missing; the next packet of it that arrives sets the timer again (the paper does not specify the time
+//! after a request; its published simulator does this).
 //!
-//! In addition to timers, gaps can trigger requests, which is ours: each subflow keeps its order, so a packet is
+//! In addition to timers, gaps can trigger requests (a feature of this project): each subflow keeps its order, so a packet is
 //! missing once a later one has arrived on the same subflow, and a block that misses more packets than it has parity is
-//! requested at once. A packet's subflow is `seq` modulo their number ([`crate::paths`]). One that was sent again may
-//! arrive on another, which only proves more: whatever was before it was sent long ago.
+//! requested at once. A packet's subflow is `seq` modulo their number ([`crate::paths`]). One that was sent again may arrive
+//! on another, which is still correct: all packets before it were sent long ago.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -46,17 +46,16 @@ pub(crate) struct Tracker {
     /// The first block of `open`: all before it are whole.
     first: u32,
     open: VecDeque<Open>,
-    /// Timers in the order in which they end: they are all as long.
+    /// Timers in order of expiry: all have the same duration.
     timers: VecDeque<(Time, u32)>,
-    /// By subflow: the first packet after the last that came. Empty where gaps do not ask.
+    /// By subflow: the packet after the last one that arrived. Empty if gaps trigger no requests.
     after_last: Vec<u32>,
     /// Requests triggered by gaps.
     asked: VecDeque<BlockNack>,
 }
 
 impl Tracker {
-    /// Creates the state of blocks of which nothing arrived; `subflows` is the number of those whose gaps trigger
-    /// requests, or 0.
+    /// Creates the state of blocks before any packet arrives; `subflows` is the number of subflows with gap detection, or 0.
     pub(crate) fn new(blocks: Blocks, timer: Span, subflows: u8) -> Self {
         let after_last = (0..u32::from(subflows)).collect();
         Self {
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(tracker.on_new(us(12), 0), None);
         assert_eq!(tracker.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
         assert_eq!(tracker.alarm(), us(22));
-        // Whole before its timer ends: 2 and 5 are not needed.
+        // Complete before its timer expires: 2 and 5 are not needed.
         assert_eq!(tracker.on_new(us(13), 3), None);
         assert_eq!(tracker.on_new(us(13), 4), Some((0, 0b10_0100)));
         assert_eq!((tracker.alarm(), tracker.next_nack(us(90))), (Time::NEVER, None));
@@ -200,7 +199,7 @@ mod tests {
             tracker.on_new(us(0), seq);
             tracker.find_gaps(seq);
         }
-        // 4 is missing: 7 has come on its subflow.
+        // 4 is missing: 7 has arrived on its subflow.
         assert_eq!(tracker.next_nack(us(0)), None);
         for seq in [8, 9] {
             tracker.on_new(us(0), seq);
@@ -208,10 +207,10 @@ mod tests {
         }
         // So are 2 and 5, and 3 and 6 of the next block.
         assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
-        // 3 was found after that, and has not been asked for.
+        // 3 was found after that, and has not been requested.
         assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
         assert_eq!(tracker.next_nack(us(0)), None);
-        // It comes again, and so tells nothing new; then it is whole.
+        // A duplicate arrives, which shows nothing new; then the block is complete.
         tracker.on_new(us(1), 2);
         tracker.find_gaps(2);
         assert_eq!(tracker.next_nack(us(1)), None);

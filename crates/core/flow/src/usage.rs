@@ -6,9 +6,9 @@
 //! - **Validation** ([`Validation`]): packets were in flight, but less than the window allows. The rules are in
 //!   [`laws::validation`]; when they apply is decided here.
 //!
-//! Readings of RFC 7661: pipeACK is the most that was delivered in the round trip of an acknowledged packet, over
-//! [`SAMPLING`] or three round trips, in five measuring periods, as §4.2 suggests. An episode of losses or marks begins with the
-//! first of them that left after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
+//! Readings of RFC 7661: pipeACK is the maximum delivered in the round trip of an acknowledged packet, over [`SAMPLING`] or
+//! three round trips, in five measuring periods, as §4.2 suggests. An episode of losses or marks begins with the first of
+//! them that was sent after the last episode began (as laws have it), and its recovery ends with the first acknowledgement of
 //! a packet that left after that. "R" is what was sent again in between.
 
 use alloc::boxed::Box;
@@ -24,10 +24,10 @@ pub enum Validation {
     /// No rule, except that the window does not grow.
     #[default]
     Off,
-    /// Linux's rule (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which the window was never
-    /// full, it falls half of the way to what was used.
+    /// Linux's rule (RFC 2861 §3.2; `tcp_cwnd_validate`): after a retransmission timeout in which the window was never full,
+    /// it falls half of the way to the used amount.
     Linux,
-    /// RFC 7661: a loss or mark cuts what was in use, and five minutes without use halve the window.
+    /// RFC 7661: a loss or mark cuts the used amount, and five minutes without use halve the window.
     Rfc7661,
 }
 
@@ -64,9 +64,9 @@ struct Unused {
     rule: Validation,
     /// Initial window of the law.
     initial: Bytes,
-    /// Linux: when the window was last full, or was lowered.
+    /// Linux: last time at which the window was full or was lowered.
     full_at: Time,
-    /// Linux: the most in flight since then.
+    /// Linux: maximum in flight since then.
     used: Bytes,
     pipe: PipeAck,
     /// Time since which the window has not been used; none while it is.
@@ -118,7 +118,7 @@ impl Usage {
     }
 
     /// Records that no more packets are sent for now, because the window has no room for a packet of `mss` bytes or for
-    /// another reason; `timeout` is that of the path. Returns the notification for the law.
+    /// another reason; `timeout` is the path's. Returns the notification for the law.
     pub(crate) fn after_burst<L>(
         &mut self,
         now: Time,
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!([at(10, 500), at(100, 400), at(210, 300)], [Some(500); 3]);
         // Five periods of 200 ms: the first ends at 200 ms and is forgotten from 1 s on.
         assert_eq!([at(999, 100), at(1_000, 100), at(1_200, 100)], [Some(500), Some(300), Some(100)]);
-        // After a long silence only what is new counts.
+        // After a long silence only new samples count.
         assert_eq!(at(60_000, 7), Some(7));
         assert_eq!(at(60_100, 3), Some(7));
     }

@@ -1,4 +1,4 @@
-//! Each law's time an acknowledgement.
+//! Time of each law per acknowledgement.
 #![allow(missing_docs)]
 
 mod common;

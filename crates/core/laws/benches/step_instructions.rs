@@ -1,4 +1,4 @@
-//! Each law's instructions for 1,000 acknowledgements and a loss.
+//! Instructions of each law for 1,000 acknowledgements and a loss.
 #![allow(missing_docs)]
 
 mod common;

@@ -7,7 +7,7 @@ use units::{Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Generator {
     interval: Span,
-    next: Time, // none before this
+    next: Time, // earliest time of the next one
 }
 
 impl Generator {

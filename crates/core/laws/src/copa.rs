@@ -1,10 +1,10 @@
 //! Copa: aim at a rate of 1 / (delta * queueing delay), and step towards it ever faster while the direction holds.
 //! Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018, §2.
 //!
-//! A single loss changes nothing in the default mode (§2: the target knows delay only); the competitive mode (§2.2),
-//! off by default, halves 1/delta. A timeout, which the paper does not cover, leaves one packet and slow start. The
-//! paper bounds no velocity; here the window at most doubles or halves a round trip. State is over 104 bytes, so a
-//! kernel needs socket storage for it.
+//! A single loss changes nothing in the default mode (§2: the target knows delay only); the competitive mode (§2.2), off by
+//! default, halves 1/delta. After a timeout, which the paper does not cover, the window is one packet, in slow start. The
+//! paper bounds no velocity; here the window at most doubles or halves a round trip. State is over 104 bytes, so a kernel
+//! needs socket storage for it.
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div, mul_saturating};
 
@@ -16,12 +16,12 @@ use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, R
 
 /// Rounds in one direction before the velocity doubles (§2.1, step 4).
 const STEADY_ROUNDS: u32 = 3;
-/// A queue is nearly empty below this share of what the delay swings by (§2.2).
+/// Fraction of the delay's range below which a queue is nearly empty (§2.2).
 const NEARLY_EMPTY: Frac = Frac::ratio(1, 10);
 /// Round trips over which the largest RTT is taken, and within which a queue should have been nearly empty (§2.2).
 const SWING_ROUNDS: u32 = 4;
 const PATIENCE_ROUNDS: u32 = 5;
-/// The most that 1/delta grows to in the competitive mode, in packets of the flow's own in the queue.
+/// Maximum of 1/delta in the competitive mode, in packets of the flow's own in the queue.
 const MOST_INVERSE: Frac = Frac::from_bits(1 << 52);
 
 parameters! { path;
@@ -236,7 +236,7 @@ impl ControlLaw for Copa {
         if self.smoothed.is_zero() {
             return Permit::window(window);
         }
-        // Twice the rate, so that the window holds and bursts do not (§2.1).
+        // Twice the rate, so that the window is the limit and bursts are short (§2.1).
         let pacing = Rate::of(window.times(2), self.standing.get());
         Permit { window, pacing: pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
     }
@@ -278,14 +278,14 @@ mod tests {
         Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack }
     }
 
-    /// A law out of slow start with `packets` of window, whose queue has just been `queueing`.
+    /// Returns a law after slow start with a window of `packets` and a latest queueing delay of `queueing`.
     fn settled(packets: u64, queueing: Span) -> Copa {
         let mut law = law(|_| {});
         law.on_ack(&ack(&PATH, 0));
         law.slow_start = false;
         law.window.set(PATH.mss.times(packets));
         law.round_window = law.window.bytes();
-        // Longer than srtt / 2 ago, so that RTTstanding is of now.
+        // More than srtt / 2 later, so that RTTstanding is current.
         law.on_ack(&Ack { acked: Bytes::ZERO, delivered_at_send: Bytes::ZERO, ..late(ack(&PATH, 20), queueing) });
         law.window.set(PATH.mss.times(packets));
         law
@@ -311,7 +311,7 @@ mod tests {
                 law.on_ack(&Ack { delivered_at_send: Bytes::ZERO, ..ack });
             }
             let moved = (law.permit().window.get() as f64 - 20.0 * 4_096.0) / 4_096.0;
-            // The denominator moves with the window: 2 ln-wise, within a tenth.
+            // The denominator moves with the window: 2 by the logarithm, within a tenth.
             assert!((moved - change).abs() < 0.21, "{moved} for {change}");
         }
     }
@@ -326,7 +326,7 @@ mod tests {
             law.end_round(&ack(&PATH, 100 + round as u64));
             *velocity = law.velocity;
         }
-        // The first round turns upwards, and three more keep the direction.
+        // The first round changes the direction to up, and three more keep it.
         assert_eq!(seen, [1, 1, 1, 2, 4, 8, 16]);
         law.window.shrink(PATH.mss);
         law.end_round(&ack(&PATH, 200));
@@ -375,7 +375,8 @@ mod tests {
         assert_eq!(law.min_rtt.get(), Span::from_us(21));
     }
 
-    /// §2.2: a queue that was nearly empty within five round trips is no filler's; AIMD on 1/delta else.
+    /// §2.2: a queue that was nearly empty within five round trips has no buffer-filling competitor; otherwise AIMD on
+    /// 1/delta.
     #[test]
     fn competes_where_the_queue_never_empties() {
         let mut law = law(|params| params.competitive = true);

@@ -8,7 +8,7 @@ use crate::{Path, Permit, Window};
 /// Bytes of a credit, and of an emulation packet, on the wire: the smallest Ethernet frame with preamble and gap.
 pub const CREDIT_SIZE: u32 = 84;
 
-/// Bytes on the wire in addition to the payload of the packet that a credit stands for: 1538 with 1460 of payload.
+/// Bytes on the wire in addition to the payload of the packet that a credit permits: 1538 with 1460 of payload.
 pub const DATA_HEADER: u32 = 78;
 
 /// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
@@ -22,7 +22,7 @@ pub(crate) fn least_rate(rtt: Span, max_rate: Rate) -> Rate {
     Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt).min(max_rate).max(Rate::from_bps(1))
 }
 
-/// Returns the limits of a law whose credits schedule the data: no limit.
+/// Returns the limits of a law with credit-scheduled data: no limit.
 pub(crate) const fn permit() -> Permit {
     Permit::window(Window::LIMIT)
 }
@@ -32,7 +32,7 @@ pub(crate) const fn permit() -> Permit {
 pub struct Credits {
     /// Origin of the packets that emulate data.
     pub driver: Driver,
-    /// True if data leaves at line rate, without credits, for the first round trip (Aeolus).
+    /// True if data is sent at line rate, without credits, for the first round trip (Aeolus).
     pub early_start: bool,
     /// True if a probe follows an early start, to find its losses.
     pub probe: bool,
@@ -93,7 +93,7 @@ pub struct OverProvisioning {
     pub counts_spared: bool,
 }
 
-/// Departure time of data whose credit has arrived.
+/// Departure time of data after its credit has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     /// Leaves when the credit arrives.

@@ -69,10 +69,10 @@ pub struct Cubic {
     hystart: HyStart,
     linux_hystart: LinuxHyStart,
     episode: Episode,
-    w_max: Bytes, // W_max: the window before the last cut, less if fast convergence says so; 0 if unknown
+    w_max: Bytes,      // W_max: the window before the last cut, less by fast convergence; 0 if unknown
     cwnd_prior: Bytes, // the window before the last cut
     curve: Option<Curve>,
-    settled: Time,  // up to here the curve's clock has run, or was stopped
+    settled: Time,  // the curve's clock has run, or was stopped, up to this time
     smoothed: Span, // srtt; zero before the first sample
     acted: Acted,
 }
@@ -81,7 +81,7 @@ pub struct Cubic {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Curve {
-    began: Time, // t_epoch; later by what the sender spent idle
+    began: Time, // t_epoch, plus the sender's idle time
     w_max: Bytes,
     k: u64, // K in 2^-20 s
     w_est: Bytes,
@@ -111,7 +111,7 @@ impl Cubic {
         self.params.hystart_train || self.params.hystart_delay
     }
 
-    /// Linux's `HyStart` may end slow start before this acknowledgement grows the window.
+    /// Runs Linux's `HyStart`, which may end slow start before this acknowledgement grows the window.
     fn detect(&mut self, ack: &Ack) {
         self.linux_hystart.observe(ack);
         if !self.slow_start.is_on(&self.window) {
@@ -155,7 +155,7 @@ impl Cubic {
         // cwnd <- cwnd + (target - cwnd) / cwnd for each packet, target within [cwnd, 1.5 cwnd].
         self.window.increase(target.saturating_sub(cwnd), acked);
         if self.params.reno_friendly {
-            // W_est <- W_est + alpha_cubic * acked / cwnd, alpha_cubic = 1 once it is back where the cut was.
+            // W_est <- W_est + alpha_cubic * acked / cwnd, alpha_cubic = 1 once it reaches the window before the cut.
             let alpha = if curve.w_est >= self.cwnd_prior { Frac::ONE } else { reno_alpha(self.params.beta) };
             let grown = share(&mut curve.carry, mss.scaled(alpha), acked, cwnd);
             curve.w_est = curve.w_est.saturating_add(grown).min(self.window.cap());
@@ -165,9 +165,9 @@ impl Cubic {
         }
     }
 
-    /// Takes the time from `began` to `now` off the curve: there was not enough to send (§5.8; `cubictcp_cwnd_event` in Linux). No
-    /// instant may be taken off twice, or the curve would begin in the future. It begins now at the latest, as in Linux: a kernel's
-    /// clock of acknowledgements is no clock of losses.
+    /// Excludes the time from `began` to `now` from the curve: there was not enough to send (§5.8; `cubictcp_cwnd_event` in
+    /// Linux). No instant may be excluded twice, or the curve would begin in the future. As in Linux, the curve begins now at
+    /// the latest: a kernel takes the times of acknowledgements and losses from different clocks.
     fn stop_clock(&mut self, began: Time, now: Time) {
         if let Some(curve) = &mut self.curve {
             curve.began = (curve.began + now.since(began)).min(now);
@@ -267,13 +267,13 @@ impl ControlLaw for Cubic {
         if let Notification::Mss(mss) = *notification
             && self.window.follow(mss)
         {
-            // C counts packets. Below W_max the new curve goes on where the window is, above it with K = 0.
+            // C counts packets. Below W_max the new curve continues from the current window, above it with K = 0.
             self.curve = None;
         }
         self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
         if let Notification::Idle { now, idle, .. } = *notification {
-            // The last packets may have been acknowledged after they left, and the acknowledgement that comes next may say again
-            // that the window was not used.
+            // The last packets may have been acknowledged since, and the next acknowledgement may report again that the
+            // window was not used.
             let began = core::mem::replace(&mut self.settled, now).max(now - idle);
             self.stop_clock(began, now);
         }
@@ -335,7 +335,7 @@ mod tests {
             let c = c as f64 / 1e6;
             let exact = w_cubic(ms as f64 / 1e3, cwnd.get() as f64 / 1_500.0, packets as f64, c).max(0.0);
             let got = curve.at(Span::from_ms(ms), fraction, mss).get() as f64 / 1_500.0;
-            // K is known to 1 ms, so where the curve is steep W is known to its slope times that.
+            // K is exact to 1 ms, so W is exact to the slope of the curve times 1 ms.
             let k = ((packets as f64 - cwnd.get() as f64 / 1_500.0) / c).cbrt();
             let away = ms as f64 / 1e3 - k;
             let slope = 3.0 * c * away * away;
@@ -364,12 +364,12 @@ mod tests {
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         assert_eq!(law.permit().window, Bytes::new(28_671));
         assert_eq!(law.w_max, Bytes::new(40_960));
-        // Fast convergence: a flow that lost before it was back gives up 15 % more.
+        // Fast convergence: a flow that loses packets before it is back at W_max reduces it by 15 % more.
         law.on_loss(&loss(30, 50, LossCause::Reordered));
         assert_eq!(law.w_max, Bytes::new(28_671).scaled(Frac::millionths(850_000)));
     }
 
-    /// A cut of 0.2 instead of 0.3, as some papers reckon: AIMD's increase is then 3 * 0.2 / 1.8 packets (eq. 4).
+    /// A cut of 0.2 instead of 0.3, as in some papers: AIMD's increase is then 3 * 0.2 / 1.8 packets (eq. 4).
     #[test]
     fn the_cut_is_a_setting() {
         let mut law = law(&PATH, |params| params.beta = Frac::millionths(800_000));
@@ -448,7 +448,7 @@ mod tests {
         }
         let grown = (law.permit().window - before).get() as f64 / 4_096.0;
         assert!((grown - 52.9).abs() < 0.3, "{grown} packets in 100 round trips");
-        // Back where it was cut after 567 round trips, it adds a packet each.
+        // After 567 round trips it is back at the window before the cut, and adds a packet each.
         for round in 100..768u64 {
             let window = law.permit().window;
             law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
@@ -565,8 +565,8 @@ mod tests {
         assert_eq!(law.linux_hystart, LinuxHyStart::new());
     }
 
-    /// C counts packets. The new curve leaves from where the window is, for the same maximum: K = cbrt(3,000 packets / C) is
-    /// 19.574 s, and with packets an eighth as large twice that.
+    /// C counts packets. The new curve continues from the current window, with the same maximum: K = cbrt(3,000 packets / C)
+    /// is 19.574 s, and with packets an eighth as large twice that.
     #[test]
     fn packets_of_another_size_begin_the_curve_where_the_window_is() {
         let path = Path { base_rtt: Span::from_ms(100), ..LONG_PATH };
@@ -601,8 +601,8 @@ mod tests {
         assert_eq!(law.curve.as_ref().map(|curve| curve.began), began.map(|began| began + Span::from_ms(3)));
     }
 
-    /// Idle time is reported twice: before the first packet leaves again, and with its acknowledgement, which was
-    /// application-limited. The last packet before it left at 26 us and was acknowledged at 40 us.
+    /// Idle time is reported twice: before the first packet is sent again, and with its acknowledgement, which was
+    /// application-limited. The last packet before it was sent at 26 us and was acknowledged at 40 us.
     #[test]
     fn idle_time_stops_the_curve_s_clock_once() {
         let mut law = law(&PATH, |_| {});
@@ -615,7 +615,7 @@ mod tests {
         let limited = Ack { app_limited: true, ..ack(&PATH, 3_054) };
         law.on_ack(&limited);
         assert_eq!(began(&law), Some(limited.now));
-        // From here on the clock runs.
+        // From now on the clock runs.
         law.on_ack(&ack(&PATH, 4_000));
         assert_eq!(began(&law), Some(limited.now));
     }

@@ -1,12 +1,12 @@
-//! DCQCN's reaction point: cut the rate when a notification of marks comes, then recover by timer and byte counter.
-//! Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015), §3.1 and §3.3.
+//! DCQCN's reaction point: cut the rate when a notification of marks arrives, then recover by timer and byte counter. Zhu et
+//! al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015), §3.1 and §3.3.
 //!
-//! The defaults are the paper's: each notification cuts at once. With `decrease_interval` set, notifications only
-//! raise flags that timers read, as network cards and HPCC's simulator do. A switch's direct notification (LSCC) is
-//! a notification like any other. Losses change nothing: the network is taken to be lossless.
+//! The defaults are the paper's: each notification cuts at once. With `decrease_interval` set, notifications only raise flags
+//! that timers read, as NICs and HPCC's simulator do. A switch's direct notification (LSCC) is a notification like any other.
+//! Losses change nothing: the network is taken to be lossless.
 //!
-//! Timers that could change nothing do not run: `alpha` decays when it is needed, cuts are timed only while one is
-//! asked for, and the increase timer rests at line rate.
+//! Timers that could change nothing do not run: `alpha` decays when it is needed, cuts are timed only while one is pending,
+//! and the increase timer is off at line rate.
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -71,10 +71,10 @@ pub struct Dcqcn {
     rate: Rate,   // R_C
     target: Rate, // R_T
     alpha: Frac,
-    alpha_due: Time, // when alpha moves next; not set before the first notification
-    cut_due: Time,   // when the next look at `cut_asked` is
-    grow_due: Time,  // when the increase timer fires; not set while it could change nothing
-    notified: bool,  // since alpha last moved
+    alpha_due: Time, // next update of alpha; not set before the first notification
+    cut_due: Time,   // next check of `cut_asked`
+    grow_due: Time,  // expiry of the increase timer; not set while it could change nothing
+    notified: bool,  // since the last update of alpha
     cut_asked: bool,
     timer_stage: u32, // increases by timer since the last cut (T)
     byte_stage: u32,  // by byte counter (BC)
@@ -82,7 +82,7 @@ pub struct Dcqcn {
     acted: Acted,
 }
 
-/// HPCC's simulator lets the first look at the flag be later by this, so that `alpha` moves before the cut.
+/// Delay of the first check of the flag in HPCC's simulator, so that `alpha` is updated before the cut.
 const AFTER_ALPHA: Span = Span::from_ns(1);
 
 impl Dcqcn {
@@ -112,7 +112,7 @@ impl Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time) {
-        self.on_timer(now); // what was due, so that a look at the flag is never skipped
+        self.on_timer(now); // the time that was due, so that no check of the flag is skipped
         let first = !self.alpha_due.is_set();
         if first {
             self.rate = self.limits.clamp(self.rate.scaled(self.params.rate_on_first_cnp));
@@ -137,14 +137,14 @@ impl Dcqcn {
         self.cut_asked = true;
     }
 
-    /// Lets `alpha` take the steps that were due by `now`.
+    /// Applies the updates of `alpha` that are due by `now`.
     fn age(&mut self, now: Time) {
         while self.alpha_due <= now {
             // alpha <- (1 - g) * alpha, where no notification came for K    (eq. 2)
             let sample = if self.notified { Frac::ONE } else { Frac::ZERO };
             let next = self.alpha.ewma(sample, self.params.alpha_gain);
             if !self.notified && next == self.alpha {
-                break; // at rest, and so after every later step
+                break; // unchanged, as after every later step
             }
             self.alpha = next;
             self.notified = false;
@@ -167,7 +167,7 @@ impl Dcqcn {
         self.acted.cuts += u64::from(self.rate < before);
     }
 
-    /// Figure 7: fast recovery, additive increase or hyper increase. Says whether another one could change anything.
+    /// Figure 7: fast recovery, additive increase or hyper increase. Returns whether another one could change anything.
     fn grow(&mut self) -> bool {
         let (most, least) = if self.params.byte_counter.is_zero() {
             (self.timer_stage, self.timer_stage)
@@ -231,7 +231,7 @@ impl ControlLaw for Dcqcn {
         true
     }
 
-    /// Increases before a cut of the same moment: that timer was set earlier.
+    /// Applies an increase before a cut that is due at the same time: its timer was set earlier.
     fn on_timer(&mut self, now: Time) {
         while self.next_timer() <= now {
             if self.cut_asked && self.cut_due < self.grow_due {
@@ -400,7 +400,7 @@ mod tests {
         assert!(law.next_timer() <= Time::from_ms(101) + Span::from_us(4));
     }
 
-    /// The simulator by hand: the first cut comes 4.001 us after the first mark, when alpha has moved four times.
+    /// The simulator by hand: the first cut follows 4.001 us after the first mark, after four updates of alpha.
     #[test]
     fn the_simulator_s_first_cut() {
         let mut law = law(simulated);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     proptest! {
-        /// Timers that rest make no difference: bursts of marks and silences of up to 2 ms.
+        /// Timers that do not run make no difference, for bursts of marks and silences of up to 2 ms.
         #[test]
         fn follows_the_simulator(gaps in proptest::collection::vec((0..7u32, 1..2_000_000u64), 1..200)) {
             let mut law = law(simulated);
@@ -502,7 +502,7 @@ mod tests {
             };
             let mut now = 7u64;
             for (scale, gap) in gaps {
-                // Marks do not come in the same picosecond as a timer, which is a whole number of nanoseconds later.
+                // Marks do not coincide with timers, which expire at whole nanoseconds.
                 now += (gap >> (3 * scale)) * 1_000 + 1;
                 reference.run(now);
                 cnp(&mut law, Time::from_ps(now));

@@ -1,9 +1,8 @@
-//! DCTCP: cut the window in proportion to the fraction of marked bytes.
-//! Alizadeh et al., SIGCOMM 2010, §3; RFC 8257. The cut comes with the first mark and then not again for the window
-//! that was in flight, as ECN's rule of one response a window has it. (To wait for the end of a round trip instead
-//! answers one event twice: the round that follows is full of marks from before the cut, and the sawtooth comes out
-//! more than twice as tall as analysed.) Sending is not paced.
-//! State fits 104 bytes without the counters of [`Acted`].
+//! DCTCP: cut the window in proportion to the fraction of marked bytes. Alizadeh et al., SIGCOMM 2010, §3; RFC 8257. The
+//! first mark triggers a cut, and then none follows for the window that was in flight: ECN's rule of one response per window.
+//! (A law that waits for the end of a round trip responds twice to one event: the next round is full of marks from before the
+//! cut, and the sawtooth is more than twice as tall as analysed.) Sending is not paced. State fits 104 bytes without the
+//! counters of [`Acted`].
 
 use units::{Bytes, Frac, Time};
 
@@ -153,7 +152,7 @@ mod tests {
     fn cuts_once_a_window() {
         let mut law = law();
         law.on_ack(&ack(&PATH, 0));
-        // All of these left before the first of them was acknowledged at 20 us.
+        // All of these were sent before the first of them was acknowledged at 20 us.
         for us in 20..34 {
             law.on_ack(&marked(&PATH, us));
         }
@@ -182,8 +181,8 @@ mod tests {
         assert_eq!(law.acted().loss_cuts, 2);
     }
 
-    /// SIGCOMM 2010, §3.3: one flow at C x RTT + K of W* packets swings by sqrt(W* / 2) and never empties the queue
-    /// if K is over a seventh of C x RTT. Tolerance: a packet at either end of the swing, which is of whole packets.
+    /// SIGCOMM 2010, §3.3: one flow at C x RTT + K of W* packets swings by sqrt(W* / 2) and never empties the queue if K is
+    /// over a seventh of C x RTT. Tolerance: a packet at either end of the swing, which consists of whole packets.
     #[test]
     fn the_sawtooth_has_the_analysed_amplitude() {
         let path = Path {

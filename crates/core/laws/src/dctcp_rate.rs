@@ -50,8 +50,8 @@ pub struct DctcpRate {
     alpha: Frac, // EWMA of the marked fraction, starts at 1
     round: Round,
     batch: u64,               // packets in flight when the round began, and one; 0 before the first
-    marked: u64,              // packets, since `alpha` last moved
-    cut_until: Option<Bytes>, // no cut again for packets that left with less delivered (CWR)
+    marked: u64,              // packets, since the last update of `alpha`
+    cut_until: Option<Bytes>, // no further cut for packets sent with less delivered (CWR)
     acted: Acted,
 }
 
@@ -81,7 +81,8 @@ impl DctcpRate {
         bytes.get() / self.limits.mss().get()
     }
 
-    /// A round is over: F is the marked packets over those in flight when it began, and one.
+    /// Updates `alpha` at the end of a round: F is the number of marked packets, divided by the number in flight at its
+    /// beginning plus one.
     fn average(&mut self, ack: &Ack) {
         if self.batch == 0 {
             self.batch = self.packets(ack.delivered.saturating_add(ack.in_flight)) + 1;
@@ -123,7 +124,7 @@ impl ControlLaw for DctcpRate {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    /// Counts of packets go on in the new size.
+    /// Counts packets in the new size from now on.
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::Mss(mss) = *notification {
             let before = self.limits.mss();
@@ -159,7 +160,8 @@ mod tests {
         DctcpRate::new(&PATH, Params::for_path(&PATH))
     }
 
-    /// Packet number `packet` is acknowledged; it left when `before` packets had been, and `behind` are in flight.
+    /// Returns the acknowledgement of packet number `packet`, sent when `before` packets had been acknowledged, with `behind`
+    /// in flight.
     fn acked(packet: u64, before: u64, behind: u64, marked: bool) -> Ack<'static> {
         Ack {
             marked: Bytes::new(if marked { MSS } else { 0 }),
@@ -192,19 +194,20 @@ mod tests {
     fn the_first_rounds() {
         let mut law = law();
         law.on_ack(&acked(0, 0, 9, false));
-        // The first round began: 10 packets sent, and one. What it adds is over line rate already.
+        // The first round began: 10 packets sent, and one. With its increase the rate would exceed the line rate.
         assert_eq!((law.batch, law.rate), (11, Rate::from_gbps(100)));
         for packet in 1..10 {
             law.on_ack(&acked(packet, 0, 9, (3..6).contains(&packet)));
         }
         // The first mark cut by alpha / 2 = 1/2, the others of that flight by nothing.
         assert_eq!((law.rate, law.acted.cuts, law.marked), (Rate::from_gbps(50), 1, 3));
-        // Packet 10 left after packet 0 was acknowledged: F = 3/11, alpha = 15/16 + 3/176 = 168/176. The cut was at
-        // packet 3, of which nothing that left before is past: no increase yet.
+        // Packet 10 was sent after packet 0 was acknowledged: F = 3/11, alpha = 15/16 + 3/176 = 168/176. The cut was at
+        // packet 3. Packets sent before it are still outstanding: no increase yet.
         law.on_ack(&acked(10, 1, 9, false));
         assert_eq!((law.alpha.ppm(), law.batch, law.marked), (954_545, 10, 0));
         assert_eq!(law.rate, Rate::from_gbps(50));
-        // Packets 11 and 12 left before the cut, packet 13 when 4 were acknowledged: no longer held, but no round ends.
+        // Packets 11 and 12 were sent before the cut, packet 13 when 4 were acknowledged: no longer excluded, but no round
+        // ends.
         for packet in 11..20 {
             law.on_ack(&acked(packet, packet - 9, 9, false));
         }

@@ -4,9 +4,8 @@ use units::{Frac, Time};
 
 use crate::{Loss, LossCause, SlowStart, Window};
 
-/// Tracks the losses to which a law has already responded. A packet that left before the last response carries no
-/// information about the state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under
-/// reordering).
+/// Tracks the losses to which a law has already responded. A packet sent before the last response carries no information
+/// about the state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under reordering).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Episode {
@@ -46,8 +45,7 @@ impl Episode {
         if first { Response::Collapse } else { Response::CollapseAgain }
     }
 
-    /// Returns whether a packet that left at `sent_at` met congestion after the last response; if so, records a
-    /// response at `now`.
+    /// Returns whether a packet sent at `sent_at` met congestion after the last response; if so, records a response at `now`.
     pub fn begins(&mut self, sent_at: Time, now: Time) -> bool {
         let first = sent_at >= self.answered;
         if first {
@@ -58,8 +56,8 @@ impl Episode {
 }
 
 impl Response {
-    /// Does what TCP does (RFC 5681 §3.1 and §3.2): a cut leaves `kept` of the window and ends slow start; a
-    /// collapse remembers `kept` of it as the threshold of the slow start that follows. Says whether it acted.
+    /// Applies TCP's response (RFC 5681 §3.1 and §3.2): a cut leaves `kept` of the window and ends slow start; a collapse
+    /// stores `kept` of the window as the threshold of the following slow start. Returns whether it acted.
     pub fn apply(self, window: &mut Window, slow_start: &mut SlowStart, kept: Frac) -> bool {
         match self {
             Self::Ignore => return false,

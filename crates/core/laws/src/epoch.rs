@@ -1,5 +1,5 @@
-//! Epochs: feedback between two evaluations of marks, which come at one pace for flows of all round trips. Uno, SC
-//! 2025, §4.1.1 and Algorithm 1.
+//! Epochs: feedback between two evaluations of marks, at the same interval for flows of all round trips. Uno, SC 2025, §4.1.1
+//! and Algorithm 1.
 
 use units::{Bytes, Frac, Span, Time};
 
@@ -16,7 +16,7 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    /// Begins an epoch that ends with a packet that left at `ends` or later; never, if that is [`Time::NEVER`].
+    /// Begins an epoch that ends with a packet sent at `ends` or later; never, if that is [`Time::NEVER`].
     pub(crate) const fn begin(ends: Time) -> Self {
         Self { ends, heard: Bytes::ZERO, marked: Bytes::ZERO }
     }
@@ -26,12 +26,12 @@ impl Epoch {
         self.ends
     }
 
-    /// Moves the end to a packet that left at `ends` or later; the counts stay.
+    /// Moves the end to a packet sent at `ends` or later; the counts stay.
     pub(crate) const fn set_end(&mut self, ends: Time) {
         self.ends = ends;
     }
 
-    /// Counts payload with feedback (`heard`), and the marked part of it.
+    /// Counts payload with feedback, and its marked part.
     pub(crate) const fn count(&mut self, heard: Bytes, marked: Bytes) {
         self.heard = self.heard.saturating_add(heard);
         self.marked = self.marked.saturating_add(marked);

@@ -2,8 +2,8 @@
 //! Cho et al., "Credit-Scheduled Delay-Bounded Congestion Control for Datacenters" (SIGCOMM 2017), §3.2, as the authors'
 //! simulator has it (kaist-ina/ns2-xpass), which `FlashPass` compares with.
 //!
-//! This is the rate of credits, which the receiver uses: the law runs at both ends of a flow, and the sender's only
-//! states that credits hold data back.
+//! This is the rate of credits, which the receiver uses: the law runs at both ends of a flow. The sender's instance only
+//! states that credits limit the data.
 
 use units::{Bytes, Frac, Rate, Span};
 
@@ -95,8 +95,8 @@ impl ExpressPass {
         self.grew = true;
     }
 
-    /// Updates the rate after a round trip in which the fate of `sent` credits became known; `returned` of them came
-    /// back with data.
+    /// Updates the rate after a round trip in which the outcome of `sent` credits became known; `returned` of them triggered
+    /// data.
     fn on_round(&mut self, sent: u64, returned: u64, elapsed: Span, rtt: Span) {
         if sent == 0 {
             return;
@@ -204,7 +204,7 @@ mod tests {
         let mut law = law();
         // Nothing lost: halfway to the maximum, w at its largest.
         assert_eq!(round(&mut law, 1_000, 1_000), 75_000_000);
-        // The target is 0.125 * (1 - 0.75) = 1/32: a loss of 3% is fine and the rate goes halfway again.
+        // The target is 0.125 * (1 - 0.75) = 1/32: a loss of 3% is tolerated and the rate moves halfway again.
         assert_eq!(round(&mut law, 1_000, 970), 87_500_000);
         // Target 1/64. 4000 of 5000 in 40 ms: 84 * 4000 * 8 / 0.04 = 67.2 Mb/s, times 1 + 1/64; w = 0.25.
         assert_eq!(round(&mut law, 5_000, 4_000), 68_250_000);
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(round(&mut law, 1_000, 1_000), 76_187_500);
         // Then w = 0.3: 30 + 0.7 * 76.1875 = 83.33125.
         assert!(round(&mut law, 1_000, 1_000).abs_diff(83_331_250) <= 2);
-        // What came is never a reason to grow.
+        // Received credits alone never increase the rate.
         assert!(round(&mut law, 50_000, 40_000).abs_diff(83_331_250) <= 2);
         // All lost: one credit in a round trip.
         assert_eq!(round(&mut law, 1_000, 0), 16_800);
@@ -236,7 +236,7 @@ mod tests {
                 let before = law.credit_rate();
                 let rate = Rate::from_bps(round(&mut law, sent, returned));
                 prop_assert!(rate <= law.params.max_rate && rate >= law.floor);
-                // A whole round trip of credits never slows, nor does the weight leave its bounds.
+                // A round trip without losses never lowers the rate, and the weight stays within its bounds.
                 prop_assert!(returned < sent || rate >= before.min(law.params.max_rate));
                 prop_assert!(law.weight >= law.params.w_min && law.weight <= law.params.w_max);
             }

@@ -1,4 +1,4 @@
-//! Fixed: a constant window, whatever happens. A baseline, and an aid to tests of what lies around a law.
+//! Fixed: a constant window under all conditions. A baseline, and an aid to tests of a law's host.
 
 use units::Span;
 

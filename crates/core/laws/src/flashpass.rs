@@ -1,6 +1,6 @@
-//! FlashPass: emulation packets rehearse data in the same direction, and data leaves a constant time after the emulation
-//! packet whose credit came back. Zeng et al., "FlashPass: Proactive Congestion Control for Shallow-buffered WAN"
-//! (ICNP 2021), §III-B, Algorithm 1.
+//! FlashPass: emulation packets rehearse data in the same direction, and data is sent a constant time after the emulation
+//! packet that returned its credit. Zeng et al., "FlashPass: Proactive Congestion Control for Shallow-buffered WAN" (ICNP
+//! 2021), §III-B, Algorithm 1.
 //!
 //! This is the rate of emulation packets; the flow handles the packets, as described by [`FlashPass::credits`]. A loss
 //! of data does not affect the law: credits have scheduled the data.
@@ -73,7 +73,7 @@ impl FlashPass {
         Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: Acted::default() }
     }
 
-    /// The credits of a round trip are in: Algorithm 1.
+    /// Updates the rate after a round trip of credits: Algorithm 1.
     fn on_round(&mut self, sent: u64, returned: u64, elapsed: Span) {
         if sent == 0 || !self.params.feedback {
             return;
@@ -84,9 +84,9 @@ impl FlashPass {
         let loss = kept.complement();
         let before = self.rate;
         if loss > max_target_loss {
-            // cur_rate = cur_rate * (1 - loss_rate) * (1 + min_target_loss)                       (line 4)
-            // The rate of those packets, that is, times (1 - loss_rate): the rate at which credits came. In the round
-            // after a cut the losses are still those of the rate before, and must not cut again.
+            // cur_rate = cur_rate * (1 - loss_rate) * (1 + min_target_loss)                       (line 4) The rate of those
+            // packets times (1 - loss_rate) is the rate at which credits arrived. In the round after a cut the losses are
+            // still those of the rate before, and must not cut again.
             let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
             let through = if cuts_once { came } else { self.rate.scaled(kept) };
             self.rate = self.rate.min(through.scaled(Frac::ONE + min_target_loss));
@@ -189,12 +189,12 @@ mod tests {
             after(1_000, 1_000);
         }
         assert_eq!(after(0, 0), 517_879_161);
-        // All is lost: one packet of 84 bytes in 40 ms is left, 16.8 kb/s.
+        // All is lost: one packet of 84 bytes in 40 ms remains, 16.8 kb/s.
         assert_eq!(after(1_000, 0), 16_800);
         assert_eq!(law.acted(), Acted { increases: 8, cuts: 2, ..Acted::default() });
     }
 
-    /// Half of 1000 packets is lost, and half of the 1000 that had left when that was known: one cut.
+    /// Half of 1000 packets is lost, and half of the 1000 sent before that was known: one cut.
     #[test]
     fn a_loss_is_answered_once() {
         let mut law = FlashPass::new(&WAN, Params::for_path(&WAN));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((law.credit_rate(), law.acted().cuts), (cut, 1));
     }
 
-    /// The same to the letter: two cuts, to 1.01 / 2 of the rate each.
+    /// The paper's algorithm taken literally: two cuts, to 1.01 / 2 of the rate each.
     #[test]
     fn to_the_letter_a_loss_is_answered_twice() {
         let mut law = FlashPass::new(&WAN, Params { cuts_once: false, ..Params::for_path(&WAN) });
@@ -263,7 +263,7 @@ mod tests {
                 law.on_notification(&credits(&law, sent, returned));
                 let rate = law.credit_rate();
                 prop_assert!(rate <= law.params.max_rate && rate >= law.floor);
-                // What comes back whole never slows; what is lost whole never speeds up.
+                // A round without losses never lowers the rate; a round of losses only never raises it.
                 prop_assert!(returned < sent || rate >= before);
                 prop_assert!(sent == 0 || returned > 0 || rate <= before);
             }

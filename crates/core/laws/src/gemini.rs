@@ -1,9 +1,8 @@
-//! GEMINI: marks for congestion inside a datacenter, delay for congestion between datacenters, and both AIMD steps
-//! scaled with the flow's BDP.
-//! Zeng et al., "Congestion Control for Cross-Datacenter Networks", §III, Algorithm 1, Tables III and IV.
-//! The base RTT is the smallest one seen and never ages. Sending is paced at window / base RTT, twice that in slow
-//! start. What the paper leaves to TCP (loss, timeout, slow start) follows RFC 5681.
-//! State and parameters are over 104 bytes, so a kernel needs socket storage for them.
+//! GEMINI: marks for congestion inside a datacenter, delay for congestion between datacenters, and both AIMD steps scaled
+//! with the flow's BDP. Zeng et al., "Congestion Control for Cross-Datacenter Networks", §III, Algorithm 1, Tables III and
+//! IV. The base RTT is the smallest sample and never expires. Sending is paced at window / base RTT, twice that in slow
+//! start. Parts that the paper leaves to TCP (loss, timeout, slow start) follow RFC 5681. State and parameters are over 104
+//! bytes, so a kernel needs socket storage for them.
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div};
 
@@ -60,12 +59,12 @@ pub struct Gemini {
     slow_start: SlowStart,
     base_rtt: Span, // RTT_base: the smallest seen; the path's until the first sample
     seen_rtt: bool,
-    congested_wan: bool, // what the last round said
+    congested_wan: bool, // result of the last round
     factor: Frac,        // F
     step: Bytes,         // h
     alpha: Frac,         // starts at 1, as DCTCP's
     round: Round,
-    round_min_rtt: Span, // of packets that left after the last cut
+    round_min_rtt: Span, // of packets sent after the last cut
     last_cut: Time,
     episode: Episode,
     acted: Acted,
@@ -95,7 +94,7 @@ impl Gemini {
         law
     }
 
-    /// F and h follow the base RTT.
+    /// Updates F and h for the base RTT.
     fn scale_with_bdp(&mut self) {
         let bdp = self.line_rate.bytes_in(self.base_rtt);
         // F <- 4K / (C * RTT + K)
@@ -156,7 +155,7 @@ impl ControlLaw for Gemini {
         self.observe_rtt(ack);
         let congested_dcn = !ack.marked.is_zero();
         if congested_dcn || self.congested_wan {
-            // Once a round trip: only for a packet that left after the last cut.
+            // Once a round trip: only for a packet sent after the last cut.
             if ack.sent_at >= self.last_cut {
                 self.decrease(ack.now, congested_dcn);
             }
@@ -241,7 +240,7 @@ mod tests {
         assert_eq!(law.step, Bytes::new(1_440));
         assert_eq!(law.params.k, Bytes::new(75_000));
         assert_eq!(law.factor.ppm(), 279_069);
-        // DCTCP's guideline K = C * RTT / 7 gives F = 1/2.
+        // DCTCP's guideline K = C * RTT / 7 yields F = 1/2.
         let dctcp = self::law(&GIGABIT, |params| params.k = Bytes::new(1_000_000).ratio(1, 7));
         assert!(dctcp.factor.ppm().abs_diff(500_000) <= 1);
     }
@@ -386,7 +385,7 @@ mod tests {
         let mut window = law.permit().window;
         let mut cuts = 0;
         for flight in 0..6u64 {
-            // A flight of three packets that met 6 ms of queue, each left after the flight before was acknowledged.
+            // A flight of three packets that met 6 ms of queue, each sent after the previous flight was acknowledged.
             for packet in 0..3 {
                 let now = 10_000 + flight * 7_000 + packet;
                 let sent = delivered;
@@ -426,7 +425,7 @@ mod tests {
         let mut law = law(&PATH, |_| {});
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         assert_eq!(law.permit().window, PATH.mss.times(5));
-        // Marks of the flight that lost say the same thing again.
+        // Marks of the flight with the loss are the same congestion event.
         law.on_ack(&marked(&PATH, 21));
         assert_eq!(law.permit().window, PATH.mss.times(5));
         law.on_loss(&loss(30, 90, LossCause::Timeout));
@@ -443,9 +442,9 @@ mod tests {
         assert_eq!(law.permit().pacing, Rate::of(law.permit().window, Span::from_us(14)));
     }
 
-    /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue. Tolerance a
-    /// quarter, a regression bound: 6 to 23 % off when it was set. The equations have the mean of alpha where a cut has the moving
-    /// average at its time; that this is the cause is not shown.
+    /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue. Tolerance a quarter,
+    /// a regression bound: 6 to 23 % off when it was set. The equations have the mean of alpha where a cut has the moving
+    /// average at its time; it is not shown that this is the cause.
     #[test]
     fn the_queue_swings_as_analysed() {
         for (flows, rtt_us) in [(1, 400), (1, 800), (1, 1_600), (2, 400), (2, 1_600), (4, 400), (4, 1_600)] {
@@ -476,7 +475,7 @@ mod tests {
         }
     }
 
-    /// §III-C: a cut by beta from a queue of T leaves (1 - beta) (RTT + T) - RTT of it, 2 ms here, so the link stays
+    /// §III-C: a cut by beta from a queue of T leaves a queue of (1 - beta) (RTT + T) - RTT, 2 ms here, so the link stays
     /// busy; two cuts for one event would not.
     #[test]
     fn delay_keeps_a_long_haul_queue_near_its_threshold() {

@@ -82,16 +82,16 @@ struct Settings {
 const REPORTS: usize = 9;
 const _: () = assert!(MOST_HOPS <= REPORTS);
 
-/// One control loop: Algorithm 1's U, W^c and incStage, and the rate that they give.
+/// One control loop: Algorithm 1's U, W^c and incStage, and the resulting rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct Loop {
-    in_flight: Frac, // U: bytes in flight over the bandwidth-delay product, of the fullest link, from 1; 2^16 times that where fine
+    in_flight: Frac, // U of the fullest link: bytes in flight over the BDP, starts at 1; times 2^16 if fine
     reference: Rate, // R^c
     rate: Rate,
-    round: u64, // where the round began: a delivered count, or a time
+    round: u64, // start of the round: a delivered count, or a time
     stage: u32,
-    ports: u8, // that the last report named; 0 before the first
+    ports: u8, // in the last report; 0 before the first
 }
 
 impl Loop {
@@ -170,7 +170,7 @@ impl Report {
 /// The fullest link of a report: Algorithm 1's u and tau.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Measured {
-    in_flight: Frac, // 2^16 times that where fine
+    in_flight: Frac, // times 2^16 if fine
     over: Span,
 }
 
@@ -188,7 +188,7 @@ fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fi
             fine_in_flight(*last, hop, over, sent, rtt)
         } else {
             let least = hop.queue.min(last.queue());
-            // Mostly nothing waits, and two divisions are saved.
+            // Usually nothing waits, which saves two divisions.
             let waiting = if least.is_zero() { Frac::ZERO } else { least.fraction_of(hop.rate.bytes_in(rtt)) };
             waiting + Frac::ratio(Rate::of(sent, over).bps(), hop.rate.bps())
         };
@@ -199,10 +199,10 @@ fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fi
     (!fullest.over.is_zero()).then_some(fullest)
 }
 
-/// 2^16 times u' of one port.
+/// Returns 2^16 times u' of one port.
 fn fine_in_flight(last: Report, hop: &Hop, over: Span, sent: Bytes, rtt: Span) -> Frac {
     let waiting = mul_div(hop.queue.min(last.queue()).get(), 1 << 48, hop.rate.bytes_in(rtt).get().max(1));
-    // How long what was sent took at the line's rate, in units of 2^-20 ps.
+    // Transmission time of the sent bytes at the line rate, in units of 2^-20 ps.
     let busy = mul_div(sent.get().saturating_mul(8), 1_000_000_000_000 << 20, hop.rate.bps().max(1));
     Frac::from_bits(waiting.saturating_add(mul_div(busy, 1 << 28, over.unsigned_ps())))
 }
@@ -234,7 +234,7 @@ impl Hpcc {
         }
     }
 
-    /// The smaller of both loops' rates: W* holds only where it is less than W.
+    /// Returns the smaller of both loops' rates: W* applies only if it is less than W.
     fn rate(&self) -> Rate {
         if self.settings.near_loop { self.far.rate.min(self.near.rate) } else { self.far.rate }
     }
@@ -244,8 +244,8 @@ impl Hpcc {
         Frac::from_bits(of.in_flight.bits() >> places).ppm().min(i64::MAX as u64) as i64
     }
 
-    /// A report of one loop's ports. It ends that loop's round if what it answers left no earlier than the round
-    /// began, at `left`; the next round begins at `next`.
+    /// Processes a report of one loop's ports. It ends the loop's round if the reported packet, sent at `left`, was sent no
+    /// earlier than the round began; the next round begins at `next`.
     fn on_report(&mut self, near: bool, hops: &[Hop], left: u64, next: u64) {
         let before = self.rate();
         let (this, other, rtt) = if near {
@@ -342,7 +342,7 @@ mod tests {
         Hop { time: Time::from_ns(ns), sent: Bytes::new(sent), queue: Bytes::new(queue), rate: PATH.line_rate }
     }
 
-    /// An acknowledgement of a packet that left when `before` was delivered, where `delivered` is now.
+    /// Reports the acknowledgement of a packet that was sent when `before` bytes were delivered; now `delivered` bytes are.
     fn tell(law: &mut Hpcc, hops: &[Hop], before: u64, delivered: u64) -> f64 {
         law.on_ack(&Ack {
             delivered: Bytes::new(delivered),
@@ -362,7 +362,7 @@ mod tests {
     fn the_first_rounds() {
         let mut law = law(|_| {});
         assert_eq!(law.permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
-        // The first acknowledgement only leaves its report.
+        // The first acknowledgement only stores its report.
         assert!(near(tell(&mut law, &[hop(1_000, 5_000_000, 40_000)], 0, 4_096), 100.0));
         // A round trip later the link was busy all the time, and 17,500 B waited at the lower end: u = 1 + 0.1. Then
         // U = u, since tau = T, and R = 100 / (1.1 / 0.95) + 0.05.
@@ -374,7 +374,7 @@ mod tests {
         let second = tell(&mut law, &[hop(16_400, 5_183_750, 0)], 4_096, 12_288);
         assert!(near(second, 86.413_636_36 * 0.95 / 1.04 + 0.05), "{second}");
         assert!(near(law.far.reference.bps() as f64 / 1e9, first));
-        // The same again replaces that rate and is not on top of it: U = 0.9 * 1.04 + 0.05 = 0.986.
+        // The next report of the same kind replaces that rate, without a cumulative effect: U = 0.9 * 1.04 + 0.05 = 0.986.
         let third = tell(&mut law, &[hop(17_800, 5_192_500, 0)], 4_096, 16_384);
         assert!(near(third, 86.413_636_36 * 0.95 / 0.986 + 0.05), "{third}");
         // U = 0.9 * 0.986 + 0.05 = 0.9374 is under eta: R^c + 0.05, and a round is over.
@@ -406,12 +406,12 @@ mod tests {
         assert!(rounds(false).abs_diff(rate as u64) > 100, "{} and {rate}", rounds(false));
     }
 
-    /// After `max_stage` additive rounds an idle link is seized at once.
+    /// After `max_stage` additive rounds an idle link is taken at once.
     #[test]
     fn five_additive_rounds_then_a_multiplicative_one() {
         let mut law = law(|_| {});
         tell(&mut law, &[hop(0, 0, 0)], 0, 1);
-        // Three round trips at u = 2 bring 100 down to 100 * (0.475)^3 and a little.
+        // Three round trips at u = 2 reduce 100 to slightly more than 100 * (0.475)^3.
         for n in 1..=3 {
             tell(&mut law, &[hop(n * 14_000, n * 350_000, 0)], n, n + 1);
         }
@@ -449,12 +449,12 @@ mod tests {
         let mut law = law(|_| {});
         tell(&mut law, &[hop(0, 0, 0)], 0, 1);
         for hops in [
-            // Longer, silent, counters behind, clock behind.
+            // A longer path, no report, counters that ran backwards, a clock that ran backwards.
             &[hop(14_000, 400_000, 0), hop(15_000, 400_000, 0)][..],
             &[],
             &[hop(28_000, 300_000, 0), hop(29_000, 800_000, 0)],
             &[hop(20_000, 900_000, 0), hop(30_000, 900_000, 0)],
-            // The same once more.
+            // The same report again.
             &[hop(20_000, 900_000, 0), hop(30_000, 900_000, 0)],
         ] {
             tell(&mut law, hops, 100, 200);
@@ -474,7 +474,7 @@ mod tests {
         let pseudo = |ns, sent, queue| Hop { rate: Rate::from_gbps(40), ..hop(ns, sent, queue) };
         let mut law = law(|params| params.near_loop = true);
         direct(&mut law, 0, 14, &[hop(0, 0, 0), pseudo(100, 0, 0)]);
-        // The pseudo queue drains at 40 Gb/s and gets 60: u = 1.5 without what waits. R* = 100 / (1.5 / 0.95) + 0.05.
+        // The pseudo queue drains at 40 Gb/s and receives 60: u = 1.5 without waiting bytes. R* = 100 / (1.5 / 0.95) + 0.05.
         let rate = direct(&mut law, 14, 28, &[hop(14_000, 105_000, 0), pseudo(14_100, 105_000, 35_000)]);
         assert!(near(rate, 63.383_333_33), "{rate}");
         // The far loop finds its ports half idle, and may not raise the rate.
@@ -516,7 +516,8 @@ mod tests {
         assert_eq!(law.near.ports, 5);
     }
 
-    /// Four flows over one link, each a round trip at a time: full at eta and a little, shared alike.
+    /// Checks that four flows on one link, advanced a round trip at a time, use slightly more than eta of it, in equal
+    /// shares.
     #[test]
     fn flows_fill_eta_and_share() {
         let mut flows: Vec<Hpcc> = (0..4).map(|_| law(|_| {})).collect();

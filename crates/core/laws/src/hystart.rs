@@ -42,7 +42,7 @@ impl HyStart {
         if self.round.is_over(ack) {
             self.round.restart(ack);
             if self.is_conservative() {
-                // The one in which it began counts, too.
+                // The round in which it began counts, too.
                 self.rounds += 1;
                 if self.rounds >= CSS_ROUNDS {
                     return None;
@@ -62,7 +62,7 @@ impl HyStart {
     fn judge(&mut self) {
         if self.is_conservative() {
             if self.current < self.baseline {
-                // It was only jitter.
+                // The increase was only jitter.
                 (self.baseline, self.rounds) = (Span::MAX, 0);
             }
         } else if self.last != Span::MAX {
@@ -87,7 +87,7 @@ mod tests {
         let mut grown = Bytes::ZERO;
         for nth in 0..acks {
             let delivered = Bytes::new(number * 1_000_000 + nth);
-            // The first of a round left after the one before began, the others just before that.
+            // The first packet of a round was sent after the previous round began, the others just before that.
             let delivered_at_send = Bytes::new(((number - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
             grown += hystart.on_ack(&Ack { rtt, delivered, delivered_at_send, ..ack(&LONG_PATH, 0) })?;
         }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(round(&mut hystart, 1, 8, base), Some(MSS.times(8)));
         assert_eq!(round(&mut hystart, 2, 7, long), Some(MSS.times(7)));
         assert!(!hystart.is_conservative());
-        // The first of the third round is compared with a last round that was long itself.
+        // The third round is compared with a previous round that was long itself.
         round(&mut hystart, 3, 8, long);
         assert!(!hystart.is_conservative());
     }

@@ -11,7 +11,7 @@ pub struct LawInfo {
     pub title: &'static str,
     /// Its behaviour, in a sentence.
     pub summary: &'static str,
-    /// The paper or standard, and where in it.
+    /// The paper or standard, with sections.
     pub source: &'static str,
     /// Its input signals, in words.
     pub signals: &'static str,
@@ -25,7 +25,7 @@ pub struct LawInfo {
     pub reads_reports: bool,
     /// True if credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
     pub credits: bool,
-    /// Its name in Linux, where Linux has a law of its own that stands for it.
+    /// Its name in Linux, if Linux has an equivalent law.
     pub linux: Option<&'static str>,
     /// Its parameters.
     pub params: &'static [ParamInfo],
@@ -45,7 +45,7 @@ pub enum Marks {
 }
 
 impl LawInfo {
-    /// A law without a name that takes these parameters and reacts to acknowledgements and losses only.
+    /// Describes a law without a name that has these parameters and reacts to acknowledgements and losses only.
     pub(crate) const fn of(params: &'static [ParamInfo]) -> Self {
         Self {
             name: "",

@@ -1,4 +1,4 @@
-//! The closed set of laws, dispatched inline: what hosts run by default.
+//! The closed set of laws that hosts run by default, dispatched inline.
 
 use units::{Bytes, Rate, Time};
 
@@ -6,8 +6,8 @@ use crate::credits::Credits;
 use crate::params::Parameters;
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
 
-/// Hands every law to the macro `$then`: what it is, its type in this crate, its module, and whether it is built for the
-/// kernel's TCP, too. Whatever lists laws is made from this, in this order.
+/// Passes every law to the macro `$then`: its description, its type in this crate, its module, and whether it is also built
+/// for the kernel's TCP. All lists of laws are generated from this one, in this order.
 #[macro_export]
 macro_rules! laws {
     ($then:ident) => {
@@ -153,7 +153,7 @@ impl ControlLaw for Law {
     }
 }
 
-/// A law that is made from a path and its parameters, for hosts that know it by its type.
+/// A law that is created from a path and its parameters, for hosts that select it by its type.
 pub trait Configured: ControlLaw + Clone + PartialEq + Sized {
     /// The parameters of the law.
     type Params: Parameters;
@@ -166,11 +166,11 @@ pub trait Configured: ControlLaw + Clone + PartialEq + Sized {
 mod tests {
     use super::*;
 
-    /// A flow holds its law in place: a law that outgrows this should say why.
+    /// Bounds the size of laws, because a flow stores its law inline. A law that exceeds this should state the reason.
     #[test]
     fn laws_are_small() {
-        // BBR is the largest: 352, of which its 13 parameters are 88, ten bandwidths 80, and counts have 32 bits each. It and HPCC
-        // (nine ports' last reports of 16 bytes) leave no room inside for the tag of the variant.
+        // BBR is the largest: 352 bytes, with 88 for its 13 parameters and 80 for ten bandwidths; counts have 32 bits each.
+        // BBR and HPCC (last reports of nine ports, 16 bytes each) have no spare bits for the tag of the variant.
         assert!(size_of::<Law>() <= 360, "{SIZES:?}");
         assert!(size_of::<Ack>() <= 128, "{SIZES:?}");
     }

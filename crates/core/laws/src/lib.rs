@@ -1,6 +1,6 @@
-//! Control laws: algorithms that decide the sending window and rate of a flow. Each is a pure integer state machine
-//! that knows no packet, clock, socket or allocator, so the code that decides in the simulator also decides in the
-//! kernel's TCP, and can in a transport.
+//! Control laws: algorithms that decide the sending window and rate of a flow. Each is a pure integer state machine without
+//! access to packets, clocks, sockets or an allocator. So the same code runs in the simulator and in the kernel's TCP, and
+//! can run in a transport.
 //!
 //! A host reports events to a law ([`Ack`], [`Loss`], [`Sent`], a timer) and reads the limits that it sets
 //! ([`Permit`]). [`Law`] is the closed set of laws that hosts run by default.
@@ -69,25 +69,25 @@ use credits::Credits;
 ///
 /// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
 pub trait ControlLaw {
-    /// A packet left. The answer comes back with its acknowledgement ([`Ack::cookie`]). This call must not change
-    /// what is permitted: a host reads [`ControlLaw::permit`] after the other calls only.
+    /// Processes the departure of a packet. The returned cookie is passed back with its acknowledgement ([`Ack::cookie`]).
+    /// This call must not change the permit: a host reads [`ControlLaw::permit`] after the other calls only.
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let _ = sent;
         Cookie::NONE
     }
 
-    /// An acknowledgement arrived.
+    /// Processes an acknowledgement.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Packets were lost. Called once for all losses found at one moment.
+    /// Processes losses. Called once for all losses detected at one time.
     fn on_loss(&mut self, loss: &Loss);
 
-    /// Another signal arrived.
+    /// Processes another signal.
     fn on_notification(&mut self, notification: &Notification) {
         let _ = notification;
     }
 
-    /// The time that [`ControlLaw::next_timer`] gave has come.
+    /// Handles the expiry of [`ControlLaw::next_timer`].
     fn on_timer(&mut self, now: Time) {
         let _ = now;
     }

@@ -26,17 +26,17 @@ impl Limits {
         limits
     }
 
-    /// A full packet has `mss` bytes from now on; 1 to 2^32 - 1 count.
+    /// Sets the size of a full packet to `mss` bytes, limited to 1 to 2^32 - 1.
     pub(crate) fn follow(&mut self, mss: Bytes) {
         self.mss = mss.get().min(u64::from(u32::MAX)).max(1) as u32;
     }
 
-    /// The same with a window of `window`, which `scales` with the rate or stays.
+    /// The same with a window of `window`, which `scales` with the rate or is constant.
     pub(crate) fn with_window(self, windowed: bool, window: Bytes, scales: bool) -> Self {
         Self { window, windowed, scales, ..self }
     }
 
-    /// The rate at which a flow starts and over which it never is.
+    /// Returns the rate at which a flow starts and which it never exceeds.
     pub(crate) fn line(&self) -> Rate {
         self.line
     }

@@ -1,4 +1,4 @@
-//! Line rate: no congestion control, as where only flow control (PFC) holds senders back.
+//! Line rate: no congestion control, as in networks where only flow control (PFC) limits senders.
 
 use units::Rate;
 

@@ -1,5 +1,4 @@
-//! `HyStart` as Linux has it: slow start ends when a train of acknowledgements is as long as the path, or when round
-//! trips grow.
+//! `HyStart` as Linux has it: slow start ends when an ACK train is as long as the round trip, or when round trips grow.
 //!
 //! Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, as in `hystart_update` and
 //! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds, and
@@ -36,9 +35,9 @@ pub(crate) struct Detect {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct LinuxHyStart {
-    round: Bytes,      // delivered when the round began: it ends with a packet that left after (end_seq)
+    round: Bytes,      // delivered when the round began: a packet sent after that ends it (end_seq)
     round_began: Time, // round_start
-    last_ack: Time,    // of the train
+    last_ack: Time,    // the train's
     delay_min: Span,
     current: Span, // curr_rtt
     samples: u32,  // sample_cnt
@@ -50,13 +49,13 @@ impl LinuxHyStart {
         Self { round: Bytes::ZERO, round_began: began, last_ack: began, delay_min: none, current: none, samples: 0 }
     }
 
-    /// Any acknowledgement arrives.
+    /// Processes any acknowledgement.
     pub(crate) fn observe(&mut self, ack: &Ack) {
         self.delay_min = self.delay_min.min(ack.rtt);
     }
 
-    /// An acknowledgement arrives in slow start. `window` is as it was before, and `pace` is the rate at which Linux
-    /// would pace. Says whether slow start is over.
+    /// Processes an acknowledgement in slow start. `window` is the window before it, and `pace` is the rate at which Linux
+    /// would pace. Returns whether slow start is over.
     pub(crate) fn ends(&mut self, ack: &Ack, window: &Window, pace: Rate, detect: Detect) -> bool {
         if ack.delivered_at_send >= self.round {
             self.round = ack.delivered;
@@ -117,8 +116,8 @@ mod tests {
             Self { hystart: LinuxHyStart::new(), window, detect, pace: FAST }
         }
 
-        /// The `nth` acknowledgement of a round, at this time. Only the first is of a packet that left after the round
-        /// before.
+        /// Returns the `nth` acknowledgement of a round, at this time. Only the first one is of a packet sent after the
+        /// previous round.
         fn ack(&mut self, round: u64, nth: u64, us: u64, rtt: Span) -> bool {
             let delivered = Bytes::new(round * 1_000_000 + nth);
             let delivered_at_send = Bytes::new(((round - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
@@ -156,7 +155,7 @@ mod tests {
         assert_eq!(flow.train(100, Span::from_ms(10)), Some(5_600));
     }
 
-    /// 2 ms apart is one train, more is none.
+    /// Checks that gaps of 2 ms continue a train, and longer ones end it.
     #[test]
     fn a_gap_breaks_a_train() {
         assert_eq!(Flow::new(16, BOTH).train(2_000, Span::from_ms(10)), Some(6_000));

@@ -1,5 +1,5 @@
-//! LSCC's two controllers in border switches: the far one feeds rates back, and the near one notifies sources. Long et
-//! al., "LSCC: Link-Segmented Congestion Control for RDMA in Cross-Datacenter Networks", §III.
+//! Two controllers of LSCC in border switches: the far one feeds rates back, and the near one notifies sources. Long et al.,
+//! "LSCC: Link-Segmented Congestion Control for RDMA in Cross-Datacenter Networks", §III.
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -10,13 +10,13 @@ pub struct CalculationParams {
     pub period: Span,
     /// The ingress queue aimed at (`Q_ref`).
     pub reference: Bytes,
-    /// The most that two rates in turn differ by (`delta R`).
+    /// Maximum difference between consecutive rates (`delta R`).
     pub step: Rate,
     /// The lowest rate fed back (`R_min`).
     pub lowest: Rate,
     /// The highest rate fed back (`R_max`).
     pub highest: Rate,
-    /// Round trip of the long haul (2D): how long a rate takes to act.
+    /// Round trip of the long haul (2D): the time until a rate takes effect.
     pub lag: Span,
 }
 
@@ -46,31 +46,32 @@ pub struct LimitingParams {
     pub telemetry: bool,
 }
 
-/// The far end: computes what the long haul may bring (Algorithm 1).
+/// The far end: computes the rate that the long haul may deliver (Algorithm 1).
 ///
-/// The dynamic feedback list lives in `List`, memory of the caller's: [`CalculationParams::entries`] numbers of bits a
-/// second, a `Vec<i64>` or an array. Its length is N.
+/// The dynamic feedback list is in `List`, memory supplied by the caller: [`CalculationParams::entries`] numbers in bits per
+/// second, as a `Vec<i64>` or an array. Its length is N.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RateCalculation<List> {
     params: CalculationParams,
-    list: List,    // adjustments Ra that are on their way, a ring
-    oldest: usize, // the place of the one that takes effect now
+    list: List,    // adjustments Ra that are not in effect yet, a ring
+    oldest: usize, // position of the one that takes effect now
     sent: i64,     // their sum
     last: i64,     // R_last
 }
 
 impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
-    /// A controller that has fed back nothing yet: the far end is taken to run at `R_max`. What `list` holds is
-    /// cleared; where it is empty, nothing counts as on its way.
+    /// Creates a controller before its first feedback: the far end is assumed to run at `R_max`. Clears `list`; with an empty
+    /// list no adjustment counts as pending.
     pub fn new(params: CalculationParams, mut list: List) -> Self {
         list.as_mut().fill(0);
         Self { params, list, oldest: 0, sent: 0, last: signed(params.highest) }
     }
 
-    /// The rate to feed back, after a period in which `drained` left by all egress ports, where `queue` waits.
+    /// Returns the rate to feed back after a period in which all egress ports sent `drained` bytes, with `queue` bytes
+    /// waiting.
     ///
-    /// Numbers are whole bits a second. A rate is under 2^62, and a list of 4096 such adjustments saturates only
-    /// where they exceed 2^51 b/s each.
+    /// Numbers are whole bits per second. A rate is below 2^62, and a list of 4096 adjustments saturates only if they exceed
+    /// 2^51 b/s each.
     pub fn update(&mut self, queue: Bytes, drained: Bytes) -> Rate {
         let period = self.params.period;
         let bottleneck = signed(Rate::of(drained, period)); // BR, its average over T
@@ -85,7 +86,7 @@ impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
         let rate = rate.min(self.last.saturating_add(step)).max(self.last.saturating_sub(step));
         let rate = rate.max(signed(self.params.lowest)).min(signed(self.params.highest));
         self.last = rate;
-        // Ra <- BR - R joins the list, whose oldest leaves     (lines 13 to 16)
+        // Ra <- BR - R enters the list, the oldest leaves      (lines 13 to 16)
         self.push(bottleneck - rate);
         Rate::from_bps(rate.max(0) as u64)
     }
@@ -105,13 +106,13 @@ impl<List: AsRef<[i64]> + AsMut<[i64]>> RateCalculation<List> {
     }
 }
 
-/// A rate as a number that differences can be made of: at most 2^62 - 1.
+/// Converts a rate to a signed number: at most 2^62 - 1.
 const fn signed(rate: Rate) -> i64 {
     let most = (1 << 62) - 1;
     if rate.bps() > most { most as i64 } else { rate.bps() as i64 }
 }
 
-/// The near end's pseudo queue: what comes in joins it, and it drains at the rate that was fed back (eq. 10).
+/// The near end's pseudo queue: arriving bytes enter it, and it drains at the rate that was fed back (eq. 10).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RateLimiting {
     reference: Bytes,
@@ -121,18 +122,18 @@ pub struct RateLimiting {
 }
 
 impl RateLimiting {
-    /// An empty pseudo queue that drains at `rate`; [`Rate::MAX`] until the first feedback comes.
+    /// An empty pseudo queue that drains at `rate`; [`Rate::MAX`] until the first feedback arrives.
     pub fn new(params: &LimitingParams, rate: Rate, now: Time) -> Self {
         Self { reference: params.reference, rate, backlog: Bytes::ZERO, at: now }
     }
 
-    /// A packet for the long haul arrives.
+    /// Counts a packet for the long haul.
     pub fn arrive(&mut self, now: Time, bytes: Bytes) {
         self.settle(now);
         self.backlog = self.backlog.saturating_add(bytes);
     }
 
-    /// A rate is fed back.
+    /// Sets the drain rate to one that was fed back.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.settle(now);
         self.at = self.at.max(now);
@@ -144,12 +145,12 @@ impl RateLimiting {
         self.rate
     }
 
-    /// The pseudo queue at `now`.
+    /// Returns the length of the pseudo queue at `now`.
     pub fn occupancy(&self, now: Time) -> Bytes {
         self.backlog.saturating_sub(self.drained(now))
     }
 
-    /// Returns whether sources are to be notified (Algorithm 2, line 2: not while Q* is below its reference).
+    /// Returns whether to notify sources (Algorithm 2, line 2: not while Q* is below its reference).
     pub fn over(&self, now: Time) -> bool {
         self.occupancy(now) >= self.reference
     }
@@ -159,7 +160,7 @@ impl RateLimiting {
         if now <= self.at { Bytes::ZERO } else { self.rate.bytes_in(now.since(self.at)) }
     }
 
-    /// Drains in whole bytes, and keeps the time that the part of a byte took.
+    /// Drains whole bytes, and keeps the time of the remaining part of a byte.
     fn settle(&mut self, now: Time) {
         if now <= self.at {
             return;
@@ -188,8 +189,8 @@ impl FlowEntry {
         Self { sent: Bytes::ZERO, marked_at: None }
     }
 
-    /// A data packet of the flow passes (lines 14 to 17), marked by a switch of this datacenter or not. The caller
-    /// takes the mark off (line 18).
+    /// Records a data packet of the flow (lines 14 to 17), marked by a switch of this datacenter or not. The caller removes
+    /// the mark (line 18).
     pub fn on_data(&mut self, now: Time, bytes: Bytes, marked: bool) {
         self.sent = self.sent.saturating_add(bytes);
         if marked {
@@ -197,7 +198,7 @@ impl FlowEntry {
         }
     }
 
-    /// A notification for the flow passes on its way back from the other datacenter (lines 12 and 13).
+    /// Records a notification for the flow on its way back from the other datacenter (lines 12 and 13).
     pub fn on_cnp(&mut self, now: Time) {
         self.marked_at = Some(now);
     }
@@ -243,8 +244,8 @@ mod tests {
         RateCalculation::new(params, vec![7; params.entries()])
     }
 
-    /// Eq. 9: with rates that take effect at once when they arrive, and no limits, the queue is `Q_ref` and the
-    /// difference of what the bottleneck passed in the last N + 1 periods and in the N + 1 before, 2D earlier; to the
+    /// Checks eq. 9: with rates that take effect on arrival, and without limits, the queue is `Q_ref` plus the difference
+    /// between the bytes that the bottleneck passed in the last N + 1 periods and in the N + 1 before, 2D earlier; to the
     /// byte.
     fn follows_eq_9(params: CalculationParams, drained: &[u64], slack: u64) -> Result<(), TestCaseError> {
         let n = params.entries();
@@ -252,7 +253,8 @@ mod tests {
         let mut rates = Vec::<Rate>::new();
         let mut queue = params.reference.get() as i64;
         for (k, &out) in drained.iter().enumerate() {
-            // R computed one period and 2D ago is what came in during this period. Before: as much as goes out.
+            // The rate computed one period and 2D ago determines the arrivals of this period. Before that, arrivals equal
+            // departures.
             let came = if k > n { rates[k - 1 - n].bytes_in(params.period).get() } else { out };
             queue += came as i64 - out as i64;
             prop_assert!(queue > 0, "the test is for queues that never empty");
@@ -277,7 +279,7 @@ mod tests {
             .iter()
             .map(|&out| controller.update(FREE.reference, Bytes::new(out)).bps() / 1_000_000_000)
             .collect();
-        // Where the queue is as it should be and nothing is on its way, the rate is the bottleneck's.
+        // If the queue is at its reference and no adjustment is pending, the rate is the bottleneck's.
         assert_eq!((rates[0], rates[29]), (40, 40));
     }
 
@@ -289,9 +291,9 @@ mod tests {
         // 250 kB over the reference are 10 Gb/s for a period; the bottleneck passed 40 Gb/s.
         assert!((gbps(controller.update(Bytes::new(2_250_000), Bytes::new(1_000_000))) - 30.0).abs() < 1e-9);
         assert_eq!(controller.list, [10_000_000_000, 0]);
-        // The same queue again: the 10 Gb/s are on their way already.
+        // The same queue again: the reduction by 10 Gb/s is pending already.
         assert!((gbps(controller.update(Bytes::new(2_250_000), Bytes::new(1_000_000))) - 40.0).abs() < 1e-9);
-        // 250 kB under: 10 on its way to drain it further, so 20 more than the bottleneck.
+        // 250 kB below the reference: a reduction of 10 is pending, so 20 more than the bottleneck.
         assert!((gbps(controller.update(Bytes::new(1_750_000), Bytes::new(1_000_000))) - 60.0).abs() < 1e-9);
         assert_eq!((controller.list.as_slice(), controller.sent), (&[-20_000_000_000, 0][..], -20_000_000_000));
     }
@@ -300,7 +302,7 @@ mod tests {
     fn rates_are_limited_and_the_list_has_the_limited_ones() {
         let mut controller = far(PARAMS);
         assert_eq!(controller.last(), Rate::from_gbps(200));
-        // The bottleneck stands still: 1 Gb/s less each period, from R_max on.
+        // The bottleneck sends nothing: 1 Gb/s less each period, from R_max on.
         for n in 1..=5 {
             assert_eq!(controller.update(Bytes::new(90_000_000), Bytes::ZERO), Rate::from_gbps(200 - n));
         }
@@ -343,10 +345,10 @@ mod tests {
     fn the_pseudo_queue_is_what_the_rate_does_not_pass() {
         let mut pseudo = RateLimiting::new(&NEAR, Rate::MAX, Time::ZERO);
         pseudo.arrive(Time::from_us(1), Bytes::new(1_000));
-        // No rate has come yet: it passes everything.
+        // No rate was fed back yet: the queue passes everything.
         assert_eq!(pseudo.occupancy(Time::from_us(2)), Bytes::ZERO);
         pseudo.set_rate(Time::from_us(2), Rate::from_gbps(50));
-        // 100 Gb/s come, half stays.
+        // 100 Gb/s arrive, half of that stays.
         for packet in 0..4_000 {
             pseudo.arrive(Time::from_us(2) + Span::from_ns(80 * packet), Bytes::new(1_000));
         }
@@ -355,7 +357,7 @@ mod tests {
         assert!(pseudo.over(last));
         assert_eq!(pseudo.occupancy(last + Span::from_ns(80)), Bytes::new(2_000_000));
         assert!(pseudo.over(last + Span::from_ns(80)) && !pseudo.over(last + Span::from_ns(81)));
-        // It never owes.
+        // The length is never negative.
         assert_eq!(pseudo.occupancy(Time::from_ms(9)), Bytes::ZERO);
         pseudo.arrive(Time::from_ms(10), Bytes::new(3_000_000));
         pseudo.set_rate(Time::from_ms(10), Rate::ZERO);
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn parts_of_bytes_are_not_lost() {
-        // 7 B each 11 ns, and 8 * 7 / 11 Gb/s: what comes goes.
+        // 7 B every 11 ns, and 8 * 7 / 11 Gb/s: arrivals equal departures.
         let mut pseudo = RateLimiting::new(&NEAR, Rate::from_bps(8 * 7_000_000_000 / 11), Time::ZERO);
         for packet in 0..1_000_000 {
             pseudo.arrive(Time::from_ns(11 * packet), Bytes::new(7));
@@ -380,7 +382,7 @@ mod tests {
         flow.on_data(us(0), data, false);
         flow.on_data(us(1), data, false);
         assert!(flow.is_chosen(us(1), &NEAR) && flow.is_chosen(us(900), &NEAR));
-        // Long and not marked: left alone.
+        // Long and not marked: not notified.
         flow.on_data(us(60), data, false);
         assert_eq!(flow.sent(), Bytes::new(1_200_000));
         assert!(!flow.is_chosen(us(200), &NEAR));
@@ -399,7 +401,8 @@ mod tests {
             follows_eq_9(CalculationParams { reference: Bytes::new(20_000_000), ..FREE }, &drained, 0)?;
         }
 
-        /// Also where a byte a period is no whole number of bits a second: a byte of rounding a period on its way.
+        /// Checks the same if a byte per period is not a whole number of bits per second: one byte of rounding per pending
+        /// period.
         #[test]
         fn the_queue_follows_eq_9_with_odd_periods(
             drained in proptest::collection::vec(750_000..1_250_000u64, 60..200), ns in 190_000..210_000i64,

@@ -2,12 +2,11 @@
 
 use units::Bytes;
 
-/// Returns the payload that counts as marked when a host learns of `packets` acknowledged packets, with `acked` payload
-/// in all, and of `marks` marks: `marks` packets of their mean size, and at most all of it. A host that counts
-/// codepoints (QUIC, RFC 9000 §19.3.2) knows how many packets were marked, and not which.
+/// Returns the payload that counts as marked when a host receives `marks` marks for `packets` acknowledged packets with
+/// `acked` payload in all: `marks` packets of their mean size, and at most all of it. A host that counts codepoints (QUIC,
+/// RFC 9000 §19.3.2) knows the number of marked packets only.
 ///
-/// No overflow: 2^40 bytes and 2^24 packets at a time are more than is ever acknowledged at once; more marks than packets
-/// count as all.
+/// No overflow: No more than 2^40 bytes and 2^24 packets are ever acknowledged at once; more marks than packets count as all.
 #[inline]
 pub const fn marked_share(acked: Bytes, packets: u64, marks: u64) -> Bytes {
     if marks >= packets {

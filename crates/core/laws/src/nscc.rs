@@ -1,8 +1,8 @@
-//! NSCC, the network-signalled congestion control of Ultra Ethernet: a window that marks and the queueing delay drive
-//! together, towards a target delay.
-//! Ultra Ethernet Specification 1.0; Le et al., arXiv 2508.08906; numbers as in the public simulator (uet-htsim, August 2025).
-//! Without pacing. An increase is reckoned with the window that an acknowledgement finds, and granted later; the simulator
-//! divides by the window at that later time. Made for round trips inside a datacenter: see the page in the book.
+//! NSCC, the network-signalled congestion control of Ultra Ethernet: a window controlled by marks and queueing delay
+//! together, towards a target delay. Ultra Ethernet Specification 1.0; Le et al., arXiv 2508.08906; numbers as in the public
+//! simulator (uet-htsim, August 2025). Without pacing. An increase is computed with the window at the time of an
+//! acknowledgement, and granted later; the simulator divides by the window at that later time. Designed for round trips
+//! inside a datacenter: see the page in the book.
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -79,15 +79,15 @@ pub struct Nscc {
     scale: Frac,
     window: Window,
     average_delay: Span,
-    /// Increase that is reckoned and not granted yet, and what is left of its divisions.
+    /// Increase that is computed and not granted yet, and the remainder of its divisions.
     pending: Bytes,
     carry: u64,
-    /// Acknowledged since increases were granted last.
+    /// Bytes acknowledged since increases were last granted.
     received: Bytes,
     granted_at: Time,
     eta_at: Time,
     cut_at: Time,
-    /// Unmarked and hardly delayed in a row.
+    /// Consecutive bytes without a mark and with almost no delay.
     undelayed: Bytes,
     adapt: QuickAdapt,
     acted: Acted,
@@ -140,7 +140,7 @@ impl Nscc {
         law
     }
 
-    /// Takes what follows from the base round trip.
+    /// Updates values derived from the base round trip.
     fn measure(&mut self, base_rtt: Span) {
         self.base_rtt = base_rtt;
         self.target = base_rtt.scaled(self.params.target);
@@ -170,13 +170,14 @@ impl Nscc {
         }
     }
 
-    /// inc <- inc + step * acked, here divided by cwnd at once.
+    /// Computes an increase: inc <- inc + step * acked, divided by cwnd at once.
     fn reckon(&mut self, step: Bytes, acked: Bytes) {
         let grown = share(&mut self.carry, step, acked, self.window.bytes());
         self.pending = self.pending.saturating_add(grown);
     }
 
-    /// An unmarked acknowledgement with a delay under the target: alpha * acked * (target - delay), or the fast increase.
+    /// Computes the increase for an unmarked acknowledgement with a delay below the target: alpha * acked * (target - delay),
+    /// or the fast increase.
     fn increase_in_proportion(&mut self, delay: Span, acked: Bytes) {
         if self.adapt.fast {
             let grown = acked.scaled(self.params.fast_gain).scaled(self.scale);
@@ -224,7 +225,7 @@ impl Nscc {
         let asks = self.adapt.ends.is_set() && (self.adapt.triggered || delayed);
         let strikes = self.params.quick_adapt && asks && little;
         if strikes {
-            // Never more than it was: a window under an eighth of the largest may be full.
+            // Never more than before: a window below an eighth of the largest may be full.
             self.window.set(self.adapt.achieved.min(self.window.bytes()));
             self.adapt.ignores = in_flight;
             (self.pending, self.carry, self.received) = (Bytes::ZERO, 0, Bytes::ZERO);
@@ -259,7 +260,7 @@ impl ControlLaw for Nscc {
             (false, true) => self.reckon(self.packets(self.params.fi), acked),
             (false, false) => self.increase_in_proportion(delay, acked),
             (true, true) => self.decrease(now),
-            // The path is left, and nothing more is to be done.
+            // The flow changes its path, and no other response is needed.
             (true, false) => {}
         }
     }
@@ -273,7 +274,7 @@ impl ControlLaw for Nscc {
         self.acted.loss_cuts += u64::from(self.window.shrink(loss.lost));
     }
 
-    /// A new base RTT moves the target and the scale. What was set in BDPs keeps its bytes.
+    /// Updates the target and the scale for a new base RTT. Values that were set in BDPs keep their bytes.
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.measure(base_rtt),
@@ -344,7 +345,7 @@ mod tests {
         assert_eq!(law.permit().pacing, Rate::MAX);
     }
 
-    /// A window acknowledged adds the step of its delay, and nothing at the target's edge.
+    /// Checks that an acknowledged window adds the step of its delay, and nothing at the target.
     #[test]
     fn the_increase_is_in_proportion_to_what_is_left_of_the_target() {
         for (delay_ns, step) in [(5_250, 8_362), (9_450, 1_672), (10_499, 1)] {
@@ -367,7 +368,7 @@ mod tests {
         }
         law.grant(Time::from_us(1_000_100));
         let grown = window(&law) - 175_000;
-        // 23,893 B a window of 1.0064, whose denominator grows by as much: 22.5 kB.
+        // 23,893 B for a window, times 1.0064; the denominator grows by the same amount: 22.5 kB.
         assert!((22_000..23_000).contains(&grown), "{grown}");
         // Such a sample counts as a quarter of the base round trip.
         assert!(law.average_delay < Span::from_ns(3_500));
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!(seen[14] - seen[13], 716);
     }
 
-    /// Over a window without delay the increase is fast: 0.25 * a of what is acknowledged, at once.
+    /// Checks that the increase is fast after more than a window without delay: 0.25 * a of the acknowledged bytes, at once.
     #[test]
     fn a_window_without_delay_makes_it_fast() {
         let mut law = law(bare);
@@ -427,11 +428,11 @@ mod tests {
         // An eighth of the average is over the target: 0.1.
         law.on_ack(&queued(28, Span::from_us(12), true));
         assert!(window(&law).abs_diff(56_700) <= 1, "{}", window(&law));
-        // Never over a half: 0.8 * 189.5 / 200.
+        // Never more than a half: 0.8 * 189.5 / 200.
         law.on_ack(&queued(42, Span::from_us(200), true));
         assert!(window(&law).abs_diff(28_350) <= 1);
         assert_eq!(law.acted().cuts, 4);
-        // Under the target a mark only means to leave the path.
+        // Below the target a mark only triggers a change of path.
         law.on_ack(&queued(60, Span::from_us(10), true));
         assert_eq!(law.acted().cuts, 4);
     }
@@ -454,8 +455,8 @@ mod tests {
             }
             law.on_loss(&loss(10, 24, LossCause::Nack));
             assert_eq!(law.acted().emergencies, 0);
-            // The period is over, and the loss in it is remembered. This acknowledgement counts for it, too, and the first
-            // one, which began it, does not.
+            // The period is over, with a loss in it. This acknowledgement counts, too; the first one, which began the period,
+            // does not.
             law.on_ack(&Ack { in_flight: Bytes::new(100_000), ..marked(&PATH, 25) });
             assert_eq!(law.acted().emergencies, strikes);
             let expected = if strikes == 1 { packets * 4_096 } else { 175_000 };

@@ -1,8 +1,8 @@
 //! On-Ramp: holds a flow's packets at the edge while the one-way delay is over a threshold, under any law.
 //! Liu et al., "Breaking the Transience-Equilibrium Nexus" (NSDI 2021), §3.
 //!
-//! A packet may leave when `now` is not before [`OnRamp::hold_until`]. Time before that is asserted pause, whether or
-//! not the flow has anything to send.
+//! A packet may be sent when `now` is not before [`OnRamp::hold_until`]. Time before that counts as asserted pause, whether
+//! or not the flow has anything to send.
 
 use units::{Frac, Span, Time};
 
@@ -22,8 +22,8 @@ impl Params {
     pub const GAIN: Frac = Frac::ratio(1, 16);
 }
 
-/// The threshold for clocks whose offsets have the standard deviation `sigma`: twice that over the smallest one-way
-/// delay of the path.
+/// The threshold for clocks with offsets of standard deviation `sigma`: twice that over the smallest one-way delay of the
+/// path.
 pub const fn threshold(sigma: Span, min_delay: Span) -> Span {
     Span::from_ps(sigma.times(2).ps().saturating_add(min_delay.ps()))
 }
@@ -31,7 +31,7 @@ pub const fn threshold(sigma: Span, min_delay: Span) -> Span {
 /// Per-packet state that a sender keeps until the packet's OR-ACK arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Mark {
-    /// Total pause of the flow when the packet left ([`OnRamp::paused`]).
+    /// Total pause of the flow when the packet was sent ([`OnRamp::paused`]).
     pub paused: Span,
 }
 
@@ -39,7 +39,7 @@ pub struct Mark {
 /// by earlier ones (§5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Time before which no packet should leave.
+    /// Time before which no packet should be sent.
     pub hold_until: Time,
     /// The gain found (beta).
     pub beta: Frac,
@@ -50,10 +50,10 @@ pub struct Memory {
 pub struct OnRamp {
     params: Params,
     hold_until: Time, // t_NextPkt
-    beta: Frac,       // one-way delay that a unit of pause takes off
+    beta: Frac,       // reduction of the one-way delay per unit of pause
     paused: Span,     // asserted up to `counted_until`
     counted_until: Time,
-    last: Option<(Span, Span)>, // of the packet acknowledged last: its delay, and the pause before it left
+    last: Option<(Span, Span)>, // of the last acknowledged packet: its delay, and the pause before its departure
     holds: u64,
 }
 
@@ -75,7 +75,8 @@ impl OnRamp {
         }
     }
 
-    /// A flow that begins at `now` where another to the same receiver was. What that one paused is not counted again.
+    /// Creates the state of a flow that begins at `now`, after another flow to the same receiver. Pauses of that flow are not
+    /// counted again.
     pub fn remembering(params: Params, now: Time, last: Memory) -> Self {
         let holds = u64::from(last.hold_until > now);
         Self {
@@ -98,8 +99,8 @@ impl OnRamp {
         Memory { hold_until: self.hold_until, beta: self.beta }
     }
 
-    /// An OR-ACK arrives at `now`: the packet that left with `mark` took `delay` (the one-way delay as the two clocks
-    /// have it, which may be negative).
+    /// Processes an OR-ACK that arrives at `now`: the packet sent with `mark` took `delay` (the one-way delay by the two
+    /// clocks, which may be negative).
     pub fn on_or_ack(&mut self, now: Time, delay: Span, mark: Mark) {
         self.paused = self.paused(now);
         self.counted_until = self.counted_until.max(now);
@@ -127,7 +128,7 @@ impl OnRamp {
         }
     }
 
-    /// Returns the state to keep for a packet that leaves at `now`.
+    /// Returns the state to keep for a packet sent at `now`.
     pub fn mark(&self, now: Time) -> Mark {
         Mark { paused: self.paused(now) }
     }
@@ -141,7 +142,7 @@ impl OnRamp {
         Span::from_ps(self.paused.ps().saturating_add(until.since(self.counted_until).ps()))
     }
 
-    /// Until when nothing of the flow may leave (`t_NextPkt`).
+    /// Returns the time before which no packet of the flow may be sent (`t_NextPkt`).
     pub fn hold_until(&self) -> Time {
         self.hold_until
     }
@@ -177,7 +178,7 @@ mod tests {
         Time::from_us(n)
     }
 
-    /// Eq. 2: `t_NextPkt = t_Now + O - T`, whatever was paused before.
+    /// Eq. 2: `t_NextPkt = t_Now + O - T`, regardless of earlier pauses.
     #[test]
     fn the_strawman_pauses_again_for_the_same_queue() {
         let mut flow = OnRamp::new(Params { strawman: true, ..PARAMS });
@@ -189,19 +190,19 @@ mod tests {
         // Sent before the pause, acknowledged in it: the pause starts over.
         flow.on_or_ack(at(120), us(46), mark);
         assert_eq!((flow.hold_until(), flow.holds()), (at(150), 2));
-        // A negative delay, of clocks that are off, pauses nothing.
+        // A negative delay, caused by clock offsets, does not pause the flow.
         flow.on_or_ack(at(121), us(-5), mark);
         assert_eq!(flow.hold_until(), at(150));
     }
 
-    /// Eq. 4 with beta = 1: the pause since the packet left counts as drained.
+    /// Eq. 4 with beta = 1: the pause since the departure of the packet counts as drained.
     #[test]
     fn the_final_version_takes_the_pause_since_departure_off() {
         let mut flow = OnRamp::new(PARAMS);
         let (black, green) = (flow.mark(at(90)), flow.mark(at(95)));
         flow.on_or_ack(at(100), us(46), black);
         assert_eq!(flow.hold_until(), at(130));
-        // At 120 the flow has paused 20 of the 30 us: 46 - 20 - 16 = 10 us are left. That is the same end.
+        // At 120 the flow has paused 20 of the 30 us: 46 - 20 - 16 = 10 us are left. The pause ends at the same time.
         flow.on_or_ack(at(120), us(46), green);
         assert_eq!((flow.hold_until(), flow.holds()), (at(130), 2));
         // At 140 all 30 us are over: 46 - 30 = 16 is not over the threshold.
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!((flow.hold_until(), flow.paused(at(200))), (at(130), us(30)));
     }
 
-    /// Eq. 3: B left before a pause of 30 us, G after it; the delay fell by 15 us: `beta_m` = 1/2.
+    /// Eq. 3: B was sent before a pause of 30 us, G after it; the delay fell by 15 us: `beta_m` = 1/2.
     #[test]
     fn beta_is_measured_between_packets_acknowledged_in_turn() {
         let mut flow = OnRamp::new(PARAMS);
@@ -218,7 +219,7 @@ mod tests {
         let green = flow.mark(at(131));
         assert_eq!(green, Mark { paused: us(30) });
         flow.on_or_ack(at(150), us(31), green);
-        // 15/16 + 1/16 * 1/2 = 31/32, and 31 us - 16 us more: no pause since G left.
+        // 15/16 + 1/16 * 1/2 = 31/32, and 31 us - 16 us more: no pause since the departure of G.
         assert_eq!((flow.beta().ppm(), flow.hold_until()), (968_750, at(165)));
         // No pause between them: nothing measured.
         flow.on_or_ack(at(151), us(100), green);
@@ -267,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Packets leave and are acknowledged in any order, with any delays.
+        /// Packets are sent and acknowledged in any order, with any delays.
         #[test]
         fn pauses_are_counted_once(
             steps in proptest::collection::vec((0..200u64, -100..500i64, 0..20usize, any::<bool>()), 1..100),

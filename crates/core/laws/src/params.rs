@@ -1,5 +1,4 @@
-//! Parameters of laws: each is defined once, and that definition makes the field, its default, its range and its
-//! row in the catalog.
+//! Parameters of laws: each is defined once, and the definition generates its field, default, range and row in the catalog.
 
 use core::fmt;
 
@@ -148,7 +147,7 @@ fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// The most parameters that a law may have.
 pub const MOST: usize = 64;
 
-/// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it.
+/// A law's parameters, for hosts that select the law by its type. Implemented by each law's `Params`.
 pub trait Parameters: Copy {
     /// The law's parameters.
     const TABLE: &'static [ParamInfo];
@@ -156,15 +155,15 @@ pub trait Parameters: Copy {
     /// The defaults for a flow on `path`.
     fn for_path(path: &Path) -> Self;
 
-    /// Sets one by name. A name or kind that is not in the table changes nothing: the catalog has already refused it.
+    /// Sets a parameter by name. A name or kind that is not in the table changes nothing: the catalog has already rejected
+    /// it.
     fn set(&mut self, name: &str, value: Value);
 
-    /// Each as 64 bits, by its place in [`Parameters::TABLE`].
+    /// Returns each parameter as 64 bits, in the order of [`Parameters::TABLE`].
     fn words(&self) -> [u64; MOST];
 
-    /// These, but for those whose places are set bits of `which`: they are taken from `by`, as [`Parameters::words`]
-    /// gave them. This is how settings reach a host that learns the flow's path, and so the defaults, only when the
-    /// flow begins.
+    /// Returns these parameters, with those at the set bits of `which` taken from `by`, in the form that
+    /// [`Parameters::words`] returned. For hosts that know the flow's path, and so the defaults, only when the flow begins.
     fn overridden(self, by: &[u64; MOST], which: u64) -> Self;
 }
 

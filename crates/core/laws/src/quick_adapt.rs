@@ -1,4 +1,4 @@
-//! Quick Adapt's count: the bytes acknowledged in a period, and the pause after Quick Adapt acts. Uno, SC 2025, §4.1
+//! Byte count of Quick Adapt: the bytes acknowledged in a period, and the pause after Quick Adapt acts. Uno, SC 2025, §4.1
 //! and Algorithm 1, `onQA`.
 
 use units::{Bytes, Span, Time};
@@ -9,11 +9,11 @@ use crate::Ack;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct QuickAdapt {
-    from: Time, // when the period began; in a pause by packet, the strike; in a pause by the clock, the pause's end
+    from: Time, // start of the period; in a pause by packet, the time of the last Quick Adapt; in a pause by the clock, its end
     acked: Bytes,
     congested: bool, // something was marked or lost
     app_limited: bool,
-    awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
+    awaits_packet: bool, // a pause by packet: no packet sent at `from` or later is acknowledged yet
 }
 
 /// A period that has ended, in which no window was left unused.
@@ -26,17 +26,17 @@ pub(crate) struct Ended {
 }
 
 impl QuickAdapt {
-    /// A period from `from` on; before, a pause.
+    /// Begins a period at `from`, with a pause before it.
     pub(crate) const fn begin(from: Time) -> Self {
         Self { from, acked: Bytes::ZERO, congested: false, app_limited: false, awaits_packet: false }
     }
 
-    /// A pause until a packet is acknowledged that leaves at `strike` or later.
+    /// Begins a pause after Quick Adapt acted, until a packet sent since is acknowledged.
     pub(crate) const fn pause(strike: Time) -> Self {
         Self { awaits_packet: true, ..Self::begin(strike) }
     }
 
-    /// The first period begins; what was lost before stays.
+    /// Begins the first period; earlier losses still count.
     pub(crate) const fn start(&mut self, from: Time) {
         self.from = from;
     }
@@ -65,8 +65,8 @@ impl QuickAdapt {
         ends
     }
 
-    /// Counts `ack`, unless in a pause. Where `period` ended before it, the next one begins with it, and the one that ended is given
-    /// if it can be judged: a flow near its end, or with little to send, is not.
+    /// Counts `ack`, unless in a pause. If `period` ended before it, the next one begins with it, and the ended period is
+    /// returned if it can be evaluated: not for a flow near its end or with little to send.
     pub(crate) fn count(&mut self, ack: &Ack, period: Span) -> Option<Ended> {
         if self.pauses(ack.now) {
             return None;

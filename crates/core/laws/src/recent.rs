@@ -1,4 +1,4 @@
-//! The smallest or the largest of what was seen lately, in four parts of a window.
+//! Minimum or maximum of recent samples, over a window in four parts.
 
 use units::{Span, Time};
 
@@ -29,11 +29,11 @@ impl<const LARGEST: bool> Recent<LARGEST> {
         let part = window.over(PARTS as u32).max(Span::from_ps(1));
         let passed = now.since(self.began).unsigned_ps() / part.unsigned_ps();
         if passed > 0 {
-            // Parts older than the window are forgotten, whole.
+            // Parts older than the window are dropped as a whole.
             for _ in 0..passed.min(PARTS as u64) {
                 self.parts = [Self::NONE, self.parts[0], self.parts[1], self.parts[2]];
             }
-            // At most what has passed since time zero.
+            // At most the time since zero.
             self.began += Span::from_ps((passed * part.unsigned_ps()) as i64);
         }
         self.parts[0] = Self::better(self.parts[0], sample);

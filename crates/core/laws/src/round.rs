@@ -1,11 +1,11 @@
-//! A round trip as a sender sees it, and what was acknowledged and marked in it.
+//! A round trip from a sender's view, with the payload acknowledged and marked in it.
 
 use units::{Bytes, Frac};
 
 use crate::Ack;
 
-/// A round trip. It ends when a packet is acknowledged that left after the round began, so it is right whatever
-/// the order in which acknowledgements arrive. The first acknowledgement of a flow ends its first round.
+/// A round trip. It ends when a packet sent after the round began is acknowledged, so it does not depend on the order of
+/// acknowledgements. The first acknowledgement of a flow ends its first round.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Round {
@@ -20,14 +20,14 @@ impl Round {
         Self { began: Bytes::ZERO, acked: Bytes::ZERO, marked: Bytes::ZERO }
     }
 
-    /// Counts what `ack` brings.
+    /// Counts the payload and the marks of `ack`.
     #[inline]
     pub fn count(&mut self, ack: &Ack) {
         self.acked = self.acked.saturating_add(ack.acked);
         self.marked = self.marked.saturating_add(ack.marked);
     }
 
-    /// Returns whether the packet that `ack` acknowledges left after this round began.
+    /// Returns whether the packet that `ack` acknowledges was sent after this round began.
     #[inline]
     pub fn is_over(&self, ack: &Ack) -> bool {
         ack.delivered_at_send >= self.began
@@ -49,13 +49,13 @@ impl Round {
         !self.marked.is_zero()
     }
 
-    /// Returns the marked fraction of the round: 0 to 1, also if marks came late.
+    /// Returns the marked fraction of the round: 0 to 1, also if marks arrived late.
     pub fn marked_fraction(&self) -> Frac {
         marked_fraction(self.marked, self.acked)
     }
 }
 
-/// `marked / acked`, 0 to 1: marks that outnumber the bytes came late and count as 1.
+/// `marked / acked`, 0 to 1: marks in excess of the bytes arrived late, and count as 1.
 pub(crate) fn marked_fraction(marked: Bytes, acked: Bytes) -> Frac {
     if marked.is_zero() {
         Frac::ZERO

@@ -2,16 +2,16 @@
 
 use units::{Bytes, Rate, Span, Time};
 
-/// A law's own 64 bits, kept with each packet and handed back when that packet is acked or lost.
+/// 64 bits of a law's state, stored with each packet and returned when that packet is acknowledged or lost.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cookie(pub u64);
 
 impl Cookie {
-    /// A law that keeps nothing with its packets.
+    /// Value of a law that stores nothing with its packets.
     pub const NONE: Self = Self(0);
 }
 
-/// A packet has just left.
+/// The departure of a packet.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Sent {
@@ -42,10 +42,10 @@ pub struct Hop {
 /// Maximum number of hops in the report of a packet. A law receives no hop at all for a packet that passed more.
 pub const MOST_HOPS: usize = 8;
 
-/// An acknowledgement of one packet, or of several consecutive ones whose marks are alike.
+/// An acknowledgement of one packet, or of several consecutive ones with equal marks.
 ///
-/// Rounds, epochs and rate samples need no bookkeeping in the host: [`Ack::sent_at`] and
-/// [`Ack::delivered_at_send`] say what was known when the acked packet left.
+/// Rounds, epochs and rate samples need no bookkeeping in the host: [`Ack::sent_at`] and [`Ack::delivered_at_send`] state
+/// what was known when the acked packet was sent.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Ack<'a> {
@@ -53,11 +53,11 @@ pub struct Ack<'a> {
     pub now: Time,
     /// Last departure time of the (newest) acked packet.
     pub sent_at: Time,
-    /// `now - sent_at`, the host's own queue left out.
+    /// `now - sent_at`, excluding the host's own queue.
     pub rtt: Span,
-    /// Payload newly acknowledged. 0 where an acknowledgement only brings a late mark or repeats.
+    /// Payload newly acknowledged. 0 if an acknowledgement only reports a late mark or is a duplicate.
     pub acked: Bytes,
-    /// Part of that payload that met congestion (ECN). At most `acked` unless the mark came late.
+    /// Part of that payload that met congestion (ECN). At most `acked` unless the mark arrived late.
     pub marked: Bytes,
     /// Payload still in flight, the acked packet taken off.
     pub in_flight: Bytes,
@@ -66,20 +66,19 @@ pub struct Ack<'a> {
     /// Payload still to be acknowledged, of the flow or of the data announced by the application on its connection,
     /// over all subflows together; [`Bytes::MAX`] where the host does not know the amount.
     pub left: Bytes,
-    /// [`Ack::delivered`] as it was when the acked packet left: the round trip that ends here began there.
+    /// [`Ack::delivered`] at the time the acked packet was sent: the round trip that ends here began there.
     pub delivered_at_send: Bytes,
-    /// Time of the last increase of that count before the packet left.
+    /// Time of the last increase of that count before the packet was sent.
     pub delivered_time_at_send: Time,
     /// Time from the departure of the first packet of its flight to that of the acked packet (BBR's send interval).
     pub send_elapsed: Span,
-    /// True if the window was not filled, neither when the packet left nor since, and pacing did not hold it: an
+    /// True if the window was not filled, neither when the packet was sent nor since, and pacing did not hold it: an
     /// underused window does not grow (RFC 9002, section 7.8).
     pub app_limited: bool,
-    /// True if the rate measured by this packet may be less than the path's, because the application had no data. Set
-    /// for each packet that left before the data then in flight was delivered, whether it filled the window or not
-    /// (`RS.is_app_limited` of draft-ietf-ccwg-bbr, §4.1.2; `rs->is_app_limited` in Linux's `tcp_rate.c`). Such a
-    /// sample does not lower an estimate of bandwidth. Not set where the peer's flow control, a full buffer or a slow
-    /// host was the limit.
+    /// True if the rate measured by this packet may be less than the path's, because the application had no data. Set for
+    /// each packet sent before the data then in flight was delivered, whether it filled the window or not
+    /// (`RS.is_app_limited` of draft-ietf-ccwg-bbr, §4.1.2; `rs->is_app_limited` in Linux's `tcp_rate.c`). Such a sample does
+    /// not lower an estimate of bandwidth. Not set where the peer's flow control, a full buffer or a slow host was the limit.
     pub sample_limited: bool,
     /// Cookie that [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) returned for this packet.
     pub cookie: Cookie,
@@ -103,11 +102,11 @@ pub enum LossCause {
     Reordered,
     /// No acknowledgement arrived within a retransmission timeout.
     Timeout,
-    /// The receiver asked for it again.
+    /// The receiver requested it again.
     Nack,
 }
 
-/// Packets are lost. Never a mark.
+/// A loss of packets. A mark is never a loss.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Loss {
@@ -129,9 +128,9 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
-    /// A full packet now has this payload ([`Path::mss`]): a search for the path's largest packet has ended, or the path
-    /// has changed. Floors, additive increases and counts of packets follow; what a law knows in bytes stays, and so do its
-    /// parameters, also those whose defaults came from the packet's size. The same size again changes nothing.
+    /// A full packet now has this payload ([`Path::mss`]): a search for the path's largest packet has ended, or the path has
+    /// changed. Floors, additive increases and counts of packets follow. State in bytes and parameters stay, including
+    /// parameters with defaults derived from the packet size. A notification with the same size changes nothing.
     Mss(Bytes),
     /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
@@ -142,10 +141,10 @@ pub enum Notification<'a> {
         /// Number of retransmission timeouts that elapsed in it, at least 1.
         timeouts: u32,
     },
-    /// The sender sends new data with nothing in flight: it had no more data to send, and all data sent is
-    /// acknowledged, or needs no repair because a code replaced it. A recovery that would last until later packets are
-    /// acknowledged is over (RFC 6675 §5), and a pipe that is to be drained is drained. A host that also reports
-    /// [`Notification::Idle`] does so after this.
+    /// The sender sends new data with nothing in flight: it had no more data to send, and all data sent is acknowledged, or
+    /// needs no repair because a code replaced it. A recovery that would last until later packets are acknowledged is over
+    /// (RFC 6675 §5), and draining of the pipe is complete. A host that also reports [`Notification::Idle`] does so after
+    /// this.
     Resumed {
         /// Time of the transmission.
         now: Time,
@@ -157,9 +156,9 @@ pub enum Notification<'a> {
     /// A law without slow start ignores it, as it ignores [`Notification::Idle`]. A host reports the two for different
     /// times: idleness when nothing was in flight, this when something was.
     Unused {
-        /// The most that the window is to be, within its floor.
+        /// Upper bound of the new window, which is at least its floor.
         window: Bytes,
-        /// The least that the threshold is to be; zero leaves it.
+        /// Lower bound of the new threshold; zero leaves it unchanged.
         ssthresh: Bytes,
     },
     /// Before the first packet: the window at which slow start ended (ssthresh), which the host remembers from an
@@ -168,12 +167,12 @@ pub enum Notification<'a> {
         /// The remembered threshold.
         ssthresh: Bytes,
     },
-    /// The receiver met marks (DCQCN's congestion notification packet).
+    /// The receiver received marks (DCQCN's congestion notification packet).
     Cnp {
         /// Arrival time.
         now: Time,
     },
-    /// A switch near the source asks for less (LSCC's direct CNP).
+    /// A switch near the source requests a lower rate (LSCC's direct CNP).
     DirectCnp {
         /// Arrival time.
         now: Time,
@@ -187,16 +186,16 @@ pub enum Notification<'a> {
         /// The ports, the last of them the pseudo queue with the rate that was fed back.
         hops: &'a [Hop],
     },
-    /// A sender asks the receiver, whose law this is, for credits.
+    /// A sender requests credits; the law is the receiver's.
     Request {
         /// Number of packets that the sender has to send.
         packets: u32,
     },
     /// A round trip of credits, or of emulation packets, is over.
     Credits {
-        /// Credits or emulation packets whose fate is now known.
+        /// Credits or emulation packets with a known outcome.
         sent: u64,
-        /// Number of them that came back: as credits at the sender, as data at the receiver. At most `sent`.
+        /// Number of them that returned: as credits at the sender, as data at the receiver. At most `sent`.
         returned: u64,
         /// Duration of that round trip.
         elapsed: Span,
@@ -228,7 +227,7 @@ impl Permit {
     }
 }
 
-/// Path properties that a law may use before the first packet leaves.
+/// Path properties that a law may use before the first packet is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Path {
@@ -243,7 +242,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// No path: for what depends on none.
+    /// No path: for values that depend on none.
     pub const NONE: Self =
         Self { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
 

@@ -1,5 +1,5 @@
-//! Slow start: the window doubles every round trip until it reaches a threshold.
-//! RFC 5681 §3.1, counting bytes (RFC 3465 with no limit, because a host may pace what is granted).
+//! Slow start: the window doubles every round trip until it reaches a threshold. RFC 5681 §3.1, counting bytes (RFC 3465 with
+//! no limit, because a host may pace the granted bytes).
 
 use units::{Bytes, Frac};
 
@@ -38,7 +38,7 @@ impl SlowStart {
         (!self.is_first()).then_some(self.threshold)
     }
 
-    /// Grows `window` by `acked` up to the threshold. What is left over is for congestion avoidance.
+    /// Grows `window` by `acked` up to the threshold. Returns the rest, for congestion avoidance.
     pub fn grow(&self, window: &mut Window, acked: Bytes) -> Bytes {
         let room = self.threshold.saturating_sub(window.bytes());
         let used = if acked < room { acked } else { room };
@@ -51,8 +51,7 @@ impl SlowStart {
         self.threshold = self.threshold.min(window.bytes());
     }
 
-    /// Congestion in earnest: the threshold becomes `kept` of the window, at least twice its floor
-    /// (RFC 5681 eq. 4).
+    /// Lowers the threshold for congestion: it becomes `kept` of the window, at least twice its floor (RFC 5681 eq. 4).
     pub fn lower(&mut self, window: &Window, kept: Frac) {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
@@ -75,9 +74,9 @@ impl SlowStart {
         }
     }
 
-    /// Restarts after the sender was idle for `timeouts` retransmission timeouts. Each halves the window, down to
-    /// `initial` bytes. Slow start then brings the window back to three quarters of its previous size (RFC 2861 §3.1,
-    /// Linux's `tcp_cwnd_restart`). RFC 5681 §4.1 goes down to the initial window at once.
+    /// Restarts after the sender was idle for `timeouts` retransmission timeouts. Each halves the window, down to `initial`
+    /// bytes. Slow start then restores three quarters of its previous size (RFC 2861 §3.1, Linux's `tcp_cwnd_restart`). RFC
+    /// 5681 §4.1 goes down to the initial window at once.
     pub fn restart(&mut self, window: &mut Window, initial: Bytes, timeouts: u32) {
         let cwnd = window.bytes();
         let halved = Bytes::new(cwnd.get() >> timeouts.min(63));

@@ -1,7 +1,7 @@
-//! Strait, the project's own law: increase and decrease on marks of short real queues, at one pace and with one share for flows of
-//! every round trip, in favour of flows that have sent little, or are known to have little left. Its page,
-//! `docs/src/laws/strait.md`, derives each part. A loss is the strongest mark. State and parameters are over 104 bytes, so a kernel
-//! needs socket storage for them.
+//! Strait, the project's own law: increase and decrease on marks of short real queues, at the same pace and with the same
+//! share for flows of all round trips, in favour of flows that have sent little or are known to have little left. Its page,
+//! `docs/src/laws/strait.md`, derives each part. A loss is the strongest mark. State and parameters are over 104 bytes, so a
+//! kernel needs socket storage for them.
 
 use units::{Bytes, Frac, Span, Time};
 
@@ -176,8 +176,8 @@ impl ControlLaw for Strait {
         self.clean_since = loss.now;
     }
 
-    /// A new base RTT moves the pace, the stretch of the increase, the share that a period cuts, and the period of Quick Adapt.
-    /// T, and what was set in BDPs, stay.
+    /// Updates the pace, the stretch of the increase, the share that a period cuts, and the period of Quick Adapt for a new
+    /// base RTT. T and values that were set in BDPs stay.
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
@@ -212,8 +212,8 @@ mod tests {
     use std::vec::Vec;
     use units::Rate;
 
-    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B, of what is left
-    // 11,200,000 B and 200,000,000 B; Y 16.
+    // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B, of the
+    // remaining bytes 11,200,000 B and 200,000,000 B; Y 16.
     fn law_on(path: &Path, change: impl Fn(&mut Params)) -> Strait {
         let mut params = Params::for_path(path);
         change(&mut params);
@@ -224,13 +224,13 @@ mod tests {
         law_on(&PATH, change)
     }
 
-    /// All but Quick Adapt and what a window must have in flight: hand-made acknowledgements come one at a time.
+    /// Disables Quick Adapt and the minimum in flight: hand-made acknowledgements arrive one at a time.
     fn aimd(params: &mut Params) {
         params.quick_adapt = false;
         params.validated = Frac::ZERO;
     }
 
-    /// A flow that weighs 1, and does not grow fast.
+    /// Configures a flow of weight 1 without fast growth.
     fn plain(params: &mut Params) {
         params.young_weight = Frac::ONE;
         params.fast = Frac::ZERO;
@@ -386,7 +386,8 @@ mod tests {
 
     #[test]
     fn a_marked_round_trip_cuts_by_the_gain_over_the_weight() {
-        // E becomes 0.25 at the first epoch, which ends with what left as the first acknowledgement came: a 16th, over 16 a 256th.
+        // E becomes 0.25 at the first epoch, which ends with a packet sent when the first acknowledgement arrived: a 16th,
+        // over 16 a 256th.
         for (weight, cut) in [(1, 10_937), (16, 683)] {
             let mut law = law(|params| {
                 aimd(params);
@@ -401,7 +402,7 @@ mod tests {
         }
     }
 
-    /// Across a period's cut is the share that the period has of the base RTT: 14 us of 2 ms.
+    /// Checks that between datacenters a period's cut is proportional to its share of the base RTT: 14 us of 2 ms.
     #[test]
     fn long_flows_are_cut_as_often_and_by_less() {
         let mut law = law_on(&LONG_PATH, |params| {
@@ -412,7 +413,7 @@ mod tests {
         for us in 2_000..=4_000 {
             law.on_ack(&marked(&LONG_PATH, us));
         }
-        // The first epoch ends with what left when the first acknowledgement came. E = 0.25: 25 MB * 0.0625 * 0.007.
+        // The first epoch ends with a packet sent when the first acknowledgement arrived. E = 0.25: 25 MB * 0.0625 * 0.007.
         assert_eq!(law.acted().cuts, 1);
         assert!((25_000_000 - law.permit().window.get()).abs_diff(10_937) <= 2, "{:?}", law.permit());
         for us in 4_001..=4_014 {
@@ -435,7 +436,7 @@ mod tests {
         assert!((175_000 - law.permit().window.get()).abs_diff(175_000 / 48) <= 2, "{:?}", law.permit());
     }
 
-    /// Six packets in a period are under half of a window of 43. Without a mark or a loss that is a slow host or its card.
+    /// Six packets in a period are under half of a window of 43. Without a mark or a loss the cause is a slow host or NIC.
     #[test]
     fn quick_adapt_wants_evidence_of_congestion() {
         for (is_marked, is_lost, left) in [(false, false, 175_000), (true, false, 24_576), (false, true, 24_576)] {
@@ -450,8 +451,8 @@ mod tests {
             assert_eq!(law.permit().window, Bytes::new(left), "{is_marked} {is_lost}");
             let struck = u64::from(is_marked || is_lost);
             assert_eq!(law.acted().emergencies, struck);
-            // In the pause that follows Quick Adapt does not act: packets acknowledged left before it. Where there is
-            // none, the same is a second and third period of starvation, which marks are evidence of.
+            // In the following pause Quick Adapt does not act: the acknowledged packets were sent before it. Without a pause
+            // these are a second and third period of starvation, with marks as evidence.
             law.on_ack(&marked(&PATH, 28));
             law.on_ack(&Ack { sent_at: ack(&PATH, 28).sent_at, ..marked(&PATH, 60) });
             assert_eq!(law.acted().emergencies, 1, "{is_marked} {is_lost}");

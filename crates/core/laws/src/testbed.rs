@@ -1,8 +1,8 @@
 //! For tests only: hand-made signals, and one bottleneck shared by a few endless flows.
 //!
-//! The bottleneck is a FIFO at a fixed rate next to the senders. A packet joins it the moment it leaves, and its
-//! acknowledgement is back one base round trip after its service ends. So every queueing delay, mark and loss is exact,
-//! and theory about a single bottleneck can be checked against it.
+//! The bottleneck is a FIFO at a fixed rate next to the senders. A packet enters it when it is sent, and its acknowledgement
+//! arrives one base round trip after its service ends. So every queueing delay, mark and loss is exact, and theory about a
+//! single bottleneck can be checked against it.
 
 extern crate std;
 
@@ -25,7 +25,7 @@ pub(crate) const PATH: Path = Path {
 /// The same with 2 ms between datacenters.
 pub(crate) const LONG_PATH: Path = Path { base_rtt: Span::from_ms(2), ..PATH };
 
-/// A packet acknowledged one base round trip after it left, at `now_us`, without a mark.
+/// Returns the acknowledgement of a packet one base round trip after it was sent, at `now_us`, without a mark.
 pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
     let now = Time::from_us(1_000_000 + now_us);
     Ack {
@@ -250,7 +250,7 @@ pub(crate) struct Bed<L> {
     phantom_until: Time,
     pub(crate) now: Time,
     pub(crate) lost: u64,
-    /// Lost packets per million, chosen by a hash of the packet count.
+    /// Number of lost packets per million, chosen by a hash of the packet count.
     pub(crate) lost_in_a_million: u32,
     /// Acknowledgements arrive at whole multiples of this only; zero for each at its own time.
     pub(crate) bunches: Span,

@@ -213,7 +213,7 @@ mod tests {
             assert!(tell(&mut law, 100).abs_diff(4_092_000 + n * 1_000) <= 1);
         }
         assert!(tell(&mut law, 100).abs_diff(4_102_000) <= 1);
-        // Under T_low: delta, whatever came before.
+        // Below T_low: delta, regardless of earlier RTTs.
         assert!(tell(&mut law, 40).abs_diff(4_103_000) <= 1);
         // Over T_high: by 0.8 * (1 - 500 / 1000) = 0.4.
         assert!(tell(&mut law, 1_000).abs_diff(2_461_800) <= 1);
@@ -238,13 +238,13 @@ mod tests {
     fn steps_once_a_segment_or_once_a_round_trip() {
         let mut by_segment = Timely::new(&PATH, Params::for_path(&PATH));
         let mut by_round = law(|params| params.per_round = true);
-        // The first segment of 16 packets only gives an RTT, the second cuts.
+        // The first segment of 16 packets only yields an RTT, the second cuts.
         for packet in 0..32 {
             assert_eq!(by_segment.acted.cuts, 0);
             by_segment.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
         }
         assert_eq!(by_segment.acted.cuts, 1);
-        // A round trip is 175,000 B, 42.7 packets: rounds end with packets 1, 44, 87, and the first gives an RTT only.
+        // A round trip is 175,000 B, 42.7 packets: rounds end with packets 1, 44, 87, and the first only yields an RTT.
         for packet in 1..100 {
             by_round.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
         }

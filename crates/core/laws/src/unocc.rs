@@ -75,7 +75,7 @@ pub struct UnoCc {
     window: Window,
     ewma: Frac, // E, starts at 0
     scale: Frac,
-    epoch: Epoch,  // its end is T_epoch
+    epoch: Epoch,  // ends at T_epoch
     min_rtt: Span, // the epoch's
     adapt: QuickAdapt,
     acted: Acted,
@@ -133,8 +133,8 @@ impl UnoCc {
         self.begin_epoch(self.epoch.next(ack, self.params.epoch_period));
     }
 
-    /// Ends the round trip that is skipped after Quick Adapt once a packet is acknowledged that left after it. Before
-    /// that, acknowledgements reflect the flow before Quick Adapt, and then the silence that it caused.
+    /// Ends the round trip that is skipped after Quick Adapt once a packet sent after it is acknowledged. Before that,
+    /// acknowledgements reflect the flow before Quick Adapt, and then the silence that it caused.
     fn end_pause(&mut self, ack: &Ack) {
         if self.adapt.end_pause(ack) && self.params.qa_restarts_epochs {
             self.begin_epoch(Epoch::begin(ack.now));
@@ -231,13 +231,13 @@ mod tests {
         UnoCc::new(&PATH, params)
     }
 
-    /// A packet acknowledged with `queueing` over the base RTT; it left when `marked(&PATH, us)`'s did.
+    /// A packet acknowledged with `queueing` over the base RTT; it was sent at the same time as that of `marked(&PATH, us)`.
     fn queued(us: u64, queueing: Span) -> Ack<'static> {
         let ack = marked(&PATH, us);
         Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack }
     }
 
-    /// All but Quick Adapt, which hand-made acknowledgements would starve.
+    /// Disables Quick Adapt, which would act on hand-made acknowledgements.
     fn aimd(params: &mut Params) {
         params.quick_adapt = false;
     }
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn the_last_round_trip_may_decide_instead_of_the_least() {
         for (of_last, queueing_ns, left) in [
-            // The least is 1 us, the last nothing, and the other way round.
+            // The minimum is 1 us and the last delay zero, and the reverse.
             (false, [1_000, 0], 175_000 - 13_124),
             (true, [1_000, 0], 175_000 - 13_124),
             (false, [0, 1_000], 175_000 - 13_124),
@@ -338,7 +338,7 @@ mod tests {
                 aimd(params);
                 params.delay_of_last = of_last;
             });
-            // Both are of the epoch that the second one ends.
+            // Both belong to the epoch that the second one ends.
             let [first, last] = queueing_ns.map(Span::from_ns);
             law.on_ack(&queued(0, first));
             law.on_ack(&queued(23, last));
@@ -417,8 +417,8 @@ mod tests {
             law.on_ack(&marked(&PATH, 15));
             assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
             assert_eq!(law.acted().emergencies, 1);
-            // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then left at 15 us, when
-            // Quick Adapt acted.
+            // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then was sent at 15 us, when Quick
+            // Adapt acted.
             for us in 16..29 {
                 law.on_ack(&marked(&PATH, us));
             }
@@ -429,16 +429,15 @@ mod tests {
         }
     }
 
-    /// A packet that left at `sent_us`, acknowledged at `us`.
+    /// Returns the acknowledgement at `us` of a packet sent at `sent_us`.
     fn late(sent_us: u64, us: u64) -> Ack<'static> {
         let ack = ack(&PATH, us);
         let sent_at = Time::from_us(1_000_000 + sent_us);
         Ack { sent_at, rtt: ack.now.since(sent_at), ..ack }
     }
 
-    /// A flow in which Quick Adapt acted at 15 us, as above. Since then it received acknowledgements, with marks, of
-    /// packets that left before that, the last one at 69 us. More was in flight than the window, so the flow was silent
-    /// until 36 us.
+    /// A flow in which Quick Adapt acted at 15 us, as above. Since then it received acknowledgements, with marks, of packets
+    /// sent before that, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
     fn struck(change: impl Fn(&mut Params)) -> UnoCc {
         let mut law = law(change);
         for us in [0, 1, 2, 3, 4, 5, 15] {
@@ -457,8 +456,8 @@ mod tests {
         let mut law = struck(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
         assert_eq!((law.acted().emergencies, law.acted().cuts), (1, 0));
-        // The first packet that left after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us
-        // counts. At 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
+        // The first packet sent after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us counts. At
+        // 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
         for us in [70, 75, 80, 84] {
             law.on_ack(&late(us - 34, us));
         }
@@ -485,7 +484,7 @@ mod tests {
     /// over, that packet begins an epoch instead, as the first acknowledgement of a flow does.
     #[test]
     fn epochs_start_over_after_a_strike_on_request_only() {
-        // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the arrival at hand.
+        // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the present arrival.
         for (restarts, cuts, ends) in [(false, 1, 42), (true, 0, 70)] {
             let mut law = struck(|params| params.qa_restarts_epochs = restarts);
             law.on_ack(&late(36, 70));
@@ -544,8 +543,7 @@ mod tests {
         assert_eq!(law.acted().emergencies, 1);
     }
 
-    /// Flows that begin one after another end with equal shares of a phantom queue's rate, and leave the real
-    /// queue short.
+    /// Flows that begin one after another end with equal shares of a phantom queue's rate, and the real queue stays short.
     #[test]
     fn converges_to_equal_shares() {
         let phantom = Some(Frac::millionths(900_000));
@@ -570,8 +568,8 @@ mod tests {
         assert!(bed.backlog.0 < Bytes::new(150_000), "{:?}", bed.backlog);
     }
 
-    /// Two flows inside and two across, the latter starting at a tenth and at four tenths of the link: the means of
-    /// both kinds come within a quarter of each other, and the two across approach each other all the time.
+    /// Two flows inside and two across, the latter starting at a tenth and at four tenths of the link: the means of both
+    /// kinds approach each other to within a quarter, and the two across approach each other all the time.
     #[test]
     fn long_and_short_flows_share() {
         let phantom = Some(Frac::millionths(900_000));

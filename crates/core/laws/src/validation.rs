@@ -5,8 +5,8 @@
 //! the maximum acknowledged in a recent round trip (§4.2). Both rules also require that an unused window does not grow:
 //! a host states this with each acknowledgement ([`Ack::app_limited`](crate::Ack::app_limited)).
 //!
-//! Each function returns the [`Notification::Unused`] for a law whose window is `window` now, or none if nothing is to
-//! change. The initial window is the one permitted by the law when the flow began.
+//! Each function returns the [`Notification::Unused`] for a law with the present window `window`, or none if nothing changes.
+//! The initial window is the one permitted by the law when the flow began.
 
 use units::Bytes;
 
@@ -21,15 +21,15 @@ pub const fn is_valid(window: Bytes, pipe_ack: Option<Bytes>) -> bool {
     }
 }
 
-/// Before the first loss of an episode (or the first mark, for a law that cuts on marks) in the non-validated phase:
-/// the law is to cut the used window, `max(pipeACK, LossFlightSize)` (RFC 7661 §4.4.1, which then halves it). `flight`
-/// is the number of bytes in flight, including the lost. Not called before a timeout, which collapses any window.
+/// Prepares for the first loss of an episode (or the first mark, for a law that cuts on marks) in the non-validated phase:
+/// the law cuts the used window, `max(pipeACK, LossFlightSize)` (RFC 7661 §4.4.1, which then halves it). `flight` is the
+/// number of bytes in flight, including the lost. Not called before a timeout, which collapses any window.
 pub fn before_loss(window: Bytes, pipe_ack: Bytes, flight: Bytes) -> Option<Notification<'static>> {
     smaller(window, pipe_ack.max(flight), Bytes::ZERO)
 }
 
 /// After the recovery from that loss: `cwnd = (max(pipeACK, LossFlightSize) - R) / 2` (RFC 7661 §4.4.1), with both as they
-/// were before it. `resent` (R) is what was sent again.
+/// were before it. `resent` (R) is the number of bytes sent again.
 pub fn after_recovery(window: Bytes, pipe_ack: Bytes, flight: Bytes, resent: Bytes) -> Option<Notification<'static>> {
     smaller(window, pipe_ack.max(flight).saturating_sub(resent).ratio(1, 2), Bytes::ZERO)
 }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(told(&mut law, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 30));
         assert_eq!(told(&mut law, after_timeout(MSS.times(28), MSS.times(2), INITIAL)), (19, 30));
         assert!(after_timeout(INITIAL, MSS, INITIAL).is_none());
-        // The first slow start goes on.
+        // The first slow start continues.
         let mut first = self::law(40);
         assert_eq!(told(&mut first, after_timeout(MSS.times(40), MSS.times(16), INITIAL)), (28, 0));
     }
@@ -123,7 +123,7 @@ mod tests {
         assert!(before_loss(MSS.times(12), pipe_ack, Bytes::ZERO).is_none());
     }
 
-    /// Cubic's next maximum is what was used, too.
+    /// Cubic's next maximum is also the used window.
     #[test]
     fn cubic_remembers_what_was_used() {
         let params = cubic::Params { initial_window: MSS.times(40), ..cubic::Params::for_path(&PATH) };

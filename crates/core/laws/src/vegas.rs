@@ -1,10 +1,9 @@
-//! Vegas: keep a few packets of the flow's own in the bottleneck's queue, as estimated from the RTT.
-//! Brakmo, O'Malley and Peterson, "TCP Vegas", SIGCOMM 1994, §3.2 and §3.3, in the form of Linux's `tcp_vegas`, which
-//! the papers that compare with Vegas run: one decision a round trip, from the smallest RTT of that round trip; slow
-//! start doubles every round trip and not every other one; a round trip with two samples or fewer grows as `NewReno`.
-//! Loss and timeout are `NewReno`'s. Left out: the paper's finer retransmission timer, which is the host's affair, and
-//! its bandwidth check in slow start, which Linux leaves out too.
-//! State is over 104 bytes, so a kernel needs socket storage for it.
+//! Vegas: keep a few packets of the flow's own in the bottleneck's queue, as estimated from the RTT. Brakmo, O'Malley and
+//! Peterson, "TCP Vegas", SIGCOMM 1994, §3.2 and §3.3, in the form of Linux's `tcp_vegas`, which the papers that compare with
+//! Vegas run: one decision a round trip, from the smallest RTT of that round trip; slow start doubles every round trip and
+//! not every other one; a round trip with two samples or fewer grows as `NewReno`. Loss and timeout are `NewReno`'s. Left
+//! out: the paper's finer retransmission timer, which belongs to the host, and its bandwidth check in slow start, which Linux
+//! leaves out too. State is over 104 bytes, so a kernel needs socket storage for it.
 
 use units::{Bytes, Frac, Span, Time, mul_div};
 
@@ -53,8 +52,8 @@ pub struct Vegas {
     slow_start: SlowStart,
     episode: Episode,
     round: Round,
-    base_rtt: Span,      // baseRTT: the smallest seen; Span::MAX before the first sample
-    round_min_rtt: Span, // of packets that left after the last loss
+    base_rtt: Span,      // baseRTT: the smallest sample; Span::MAX before the first sample
+    round_min_rtt: Span, // of packets sent after the last loss
     samples: u32,        // in this round
     last_loss: Time,
     acted: Acted,
@@ -85,7 +84,7 @@ impl Vegas {
         }
     }
 
-    /// The decision of a round trip, from what it showed.
+    /// Adjusts the window after a round trip, by its samples.
     fn adjust(&mut self, ack: &Ack) {
         let (cwnd, mss) = (self.window.bytes(), self.window.floor());
         let (rtt, base) = (self.round_min_rtt.unsigned_ps(), self.base_rtt.unsigned_ps());
@@ -93,7 +92,7 @@ impl Vegas {
         let diff = mul_div(cwnd.get(), rtt - base, base.max(1)) / mss.get();
         if self.slow_start.is_on(&self.window) {
             if diff > self.params.gamma {
-                // cwnd <- min(cwnd, cwnd * base / rtt + 1): what the path takes without a queue.
+                // cwnd <- min(cwnd, cwnd * base / rtt + 1): the BDP of the path without a queue.
                 self.window.set((cwnd.ratio(base, rtt.max(1)) + mss).min(cwnd));
                 self.slow_start.leave(&self.window);
                 self.acted.cuts += 1;
@@ -197,7 +196,7 @@ mod tests {
         let (began, rest) = (Bytes::new(1 << 30).times(round), PATH.mss);
         for packet in 0..packets {
             let ack = ack(&PATH, 1_000 * round + packet);
-            // All left in the round before: only the first one's acknowledgement ends a round.
+            // All were sent in the previous round: only the first one's acknowledgement ends a round.
             law.on_ack(&Ack {
                 rtt: PATH.base_rtt + queueing,
                 delivered: began + rest.times(packet + 1),
@@ -226,7 +225,7 @@ mod tests {
     fn moves_by_a_packet_a_round_trip() {
         for (own_packets, change) in [(0, 1), (1, 1), (2, 0), (4, 0), (5, -1), (12, -1)] {
             let mut law = settled(|_| {});
-            // What a round trip showed is acted upon when the next one begins.
+            // The law reacts to a round trip when the next one begins.
             round_trip(&mut law, 2, Span::from_ns(700 * own_packets + 10));
             law.window.set(PATH.mss.times(20));
             round_trip(&mut law, 3, Span::from_ns(700 * own_packets + 10));
@@ -253,7 +252,7 @@ mod tests {
         round_trip(&mut law, 0, Span::ZERO);
         let before = law.permit().window;
         round_trip(&mut law, 1, Span::from_us(14));
-        // Twice the base RTT met by a whole round trip: the window held twice what the path takes.
+        // Twice the base RTT met by a whole round trip: the window was twice the BDP.
         round_trip(&mut law, 2, Span::from_us(14));
         assert!(!law.slow_start.is_on(&law.window));
         let after = law.permit().window.get();
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!(law.acted().cuts, 0);
     }
 
-    /// Flows that all met an empty path first: the initial windows of 10 packets, 1.2 ms each, one after the other.
+    /// Creates flows that all measure an empty path first: initial windows of 10 packets, 1.2 ms each, one after another.
     fn bed(flows: u64, scale: u64) -> Bed<Vegas> {
         let link = Link { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
         let mut bed = Bed::new(link);

@@ -16,18 +16,18 @@ pub struct Window {
 }
 
 impl Window {
-    /// No window is larger, whatever cap is asked for: 2^40 bytes, the range for which products are stated.
+    /// Upper bound of any cap: 2^40 bytes, the range for which products are stated.
     pub const LIMIT: Bytes = Bytes::new(1 << 40);
 
-    /// The largest step of additive increase a round trip, and the most bytes that one acknowledgement counts for:
-    /// their product stays under 2^63, so that a carry under 2^40 can be added to it.
+    /// Maximum step of additive increase per round trip, and maximum bytes that one acknowledgement counts for: their product
+    /// is below 2^63, so that a carry below 2^40 can be added to it.
     const LARGEST_STEP: u64 = (1 << 32) - 1;
     const LARGEST_ACK: u64 = 1 << 31;
 
     /// A window of `initial`, never under `floor` (at least 1 byte), never over `cap` (at most
     /// [`Window::LIMIT`], at least `floor`).
     pub fn new(initial: Bytes, floor: Bytes, cap: Bytes) -> Self {
-        // Not `clamp`, which panics where its bounds are crossed: the kernel's machine has no panic.
+        // Not `clamp`, which panics where its bounds are crossed: BPF cannot panic.
         let floor = floor.get().min(Self::LIMIT.get()).max(1);
         let cap = cap.get().min(Self::LIMIT.get()).max(floor);
         Self { bytes: initial.get().min(cap).max(floor), carry: 0, floor, cap }
@@ -49,8 +49,8 @@ impl Window {
         Bytes::new(self.cap)
     }
 
-    /// A full packet now has `mss` bytes: the floor is one packet, the cap at least that, and the window stays where it can.
-    /// Says whether that is another size than before.
+    /// A full packet now has `mss` bytes: the floor is one packet, the cap at least that, and the window is kept within these
+    /// bounds. Returns whether the size has changed.
     pub fn follow(&mut self, mss: Bytes) -> bool {
         let floor = mss.get().min(Self::LIMIT.get()).max(1);
         let is_new = floor != self.floor;
@@ -60,8 +60,8 @@ impl Window {
         is_new
     }
 
-    /// Additive increase: `cwnd <- cwnd + step * acked / cwnd`, so `step` for each window acknowledged.
-    /// Says whether it grew by at least a byte.
+    /// Additive increase: `cwnd <- cwnd + step * acked / cwnd`, so `step` for each window acknowledged. Returns whether it
+    /// grew by at least a byte.
     #[inline]
     pub fn increase(&mut self, step: Bytes, acked: Bytes) -> bool {
         let whole = self.bytes();
@@ -69,7 +69,7 @@ impl Window {
         self.open(grown)
     }
 
-    /// Grows by `by`, up to the cap. Says whether it grew.
+    /// Grows by `by`, up to the cap. Returns whether it grew.
     #[inline]
     pub fn open(&mut self, by: Bytes) -> bool {
         let before = self.bytes;
@@ -77,7 +77,7 @@ impl Window {
         self.bytes > before
     }
 
-    /// Shrinks by `by`, down to the floor. Says whether it shrank.
+    /// Shrinks by `by`, down to the floor. Returns whether it shrank.
     pub fn shrink(&mut self, by: Bytes) -> bool {
         let before = self.bytes;
         self.set(self.bytes().saturating_sub(by));
@@ -89,13 +89,13 @@ impl Window {
         self.shrink(self.bytes().scaled(by))
     }
 
-    /// Becomes `bytes`, within floor and cap.
+    /// Sets the window to `bytes`, within floor and cap.
     pub fn set(&mut self, bytes: Bytes) {
         self.bytes = bytes.get().min(self.cap).max(self.floor);
         self.carry = 0;
     }
 
-    /// Becomes as small as it may be.
+    /// Shrinks to the floor.
     pub fn collapse(&mut self) {
         self.set(Bytes::ZERO);
     }
@@ -123,7 +123,7 @@ mod tests {
         for _ in 0..10 {
             window.increase(MSS, MSS);
         }
-        // The denominator grows as it goes: 10 terms of 1000 * 1000 / cwnd from 10,000 up are 957.7.
+        // The denominator grows with the window: 10 terms of 1000 * 1000 / cwnd from 10,000 up are 957.7.
         assert!((10_957..=10_958).contains(&window.bytes().get()), "{window:?}");
     }
 
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(window, before);
         assert!(window.follow(Bytes::new(500)));
         assert_eq!((window.bytes(), window.floor(), window.cap()), (before.bytes(), Bytes::new(500), MSS.times(20)));
-        // A jumbo packet is over the window and over the cap.
+        // A jumbo packet exceeds the window and the cap.
         assert!(window.follow(MSS.times(30)));
         assert_eq!((window.bytes(), window.floor(), window.cap()), (MSS.times(30), MSS.times(30), MSS.times(30)));
         assert!(window.follow(Bytes::ZERO));

@@ -1,4 +1,4 @@
-//! The logarithm that exponential times need, in integers, so that every machine computes the same bits.
+//! Integer logarithm for exponentially distributed times, so that every machine computes the same bits.
 
 /// Fraction bits of [`exponential`].
 pub const EXPONENTIAL_BITS: u32 = 40;

@@ -1,6 +1,6 @@
-//! Integer arithmetic that 64-bit machines without `u128` lack, such as the kernel's BPF. There a product that is
-//! checked for overflow would need the compiler's 128-bit helper, so it is made of 32-bit halves; elsewhere the
-//! machine's own is faster. Both give the same numbers.
+//! Integer arithmetic that 64-bit machines without `u128` lack, such as the kernel's BPF. There a product with an overflow
+//! check would need the compiler's 128-bit helper, so it is computed from 32-bit halves; elsewhere native multiplication is
+//! faster. Both return the same numbers.
 
 const LOW: u64 = 0xffff_ffff;
 
@@ -75,7 +75,7 @@ const fn div_wide(high: u64, low: u64, c: u64) -> u64 {
     let high = (high << (shift & 63)) | ((low >> 1) >> (63 - (shift & 63)));
     let low = low << (shift & 63);
     let upper = digit(high, low >> 32, c);
-    // The remainder is under `c`; what overflows 64 bits in between cancels.
+    // The remainder is under `c`; overflow of 64 bits in between cancels.
     let rest = (high << 32).wrapping_add(low >> 32).wrapping_sub(upper.wrapping_mul(c));
     (upper << 32).wrapping_add(digit(rest, low & LOW, c))
 }
@@ -142,7 +142,7 @@ mod tests {
             prop_assert_eq!(mul_div_by_halves(a, b, c), exact);
         }
 
-        /// Digits whose estimates must be corrected are rare among random numbers: these are near the edges.
+        /// Tests numbers near the edges: among random numbers, digits with estimates that must be corrected are rare.
         #[test]
         fn halves_are_exact_near_their_edges(
             a in edge(), b in edge(), c in edge().prop_filter("a divisor", |&c| c != 0),

@@ -1,5 +1,5 @@
-//! Randomness as a hash of what is decided, never a stream: two decisions never share a state, so the order
-//! in which they are taken cannot change them.
+//! Randomness as a hash of the decision's inputs, never a stream: two decisions never share a state, so their order cannot
+//! change them.
 
 /// A 64-bit finalizer: every input bit changes every output bit with probability near 1/2
 /// (Stafford's variant 13 of `MurmurHash3`'s finalizer, as in `SplitMix64`).

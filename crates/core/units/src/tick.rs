@@ -2,8 +2,8 @@
 
 use crate::{Bytes, Rate, Serializer, Span};
 
-/// The step in which a network counts how long its packets take: ports' services and gaps between paced packets are whole
-/// multiples of it, rounded down. [`Tick::NONE`] is a network whose times are exact.
+/// Clock granularity of a network: service times of ports and gaps between paced packets are whole multiples of it, rounded
+/// down. [`Tick::NONE`] stands for exact times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Tick {
     span: Span,
@@ -14,8 +14,8 @@ impl Tick {
     /// Exact times.
     pub const NONE: Self = Self { span: Span::ZERO, short: false };
 
-    /// A tick of `span`, over zero. Where it is `short`, a time that is a whole number of ticks loses one, as in the
-    /// ns-3 of HPCC's simulator: its conversion from floating point cuts off what a double cannot hold.
+    /// A tick of `span`, over zero. Where it is `short`, a time that is a whole number of ticks loses one, as in the ns-3 of
+    /// HPCC's simulator: its conversion from floating point truncates.
     pub const fn new(span: Span, short: bool) -> Self {
         Self { span, short }
     }
@@ -49,7 +49,7 @@ impl Tick {
         if !self.short || down.ps() != exact.ps() || down.is_zero() {
             return down;
         }
-        // `exact` is rounded down itself. What it leaves is less than the rate, so arithmetic modulo 2^64 has it whole.
+        // `exact` is rounded down itself. The remainder is below the rate, so arithmetic modulo 2^64 is exact.
         let all = bytes.get().wrapping_mul(8 * 1_000_000_000_000);
         let left = all.wrapping_sub(exact.unsigned_ps().wrapping_mul(rate.bps()));
         if left == 0 { Span::from_ps(down.ps() - self.span.ps()) } else { down }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(SHORT.time_for(Rate::ZERO, Bytes::new(1)), Span::MAX);
     }
 
-    /// A time that is over a whole number of ticks by less than a picosecond keeps them.
+    /// A time that exceeds a whole number of ticks by less than a picosecond loses none.
     #[test]
     fn only_whole_numbers_lose_a_tick() {
         let slower = Rate::from_bps(999_999_999);

@@ -1,5 +1,5 @@
-//! Two hosts, one in each of two datacenters, and iperf3 between them: what the emulator's speed and lateness are
-//! measured with. Needs root and iperf3.
+//! Two hosts, one in each of two datacenters, and iperf3 between them: used to measure the emulator's speed and lateness.
+//! Needs root and iperf3.
 //!
 //! `cargo run --release -p narrows-emulator --example pair -- [rate=1000] [rtt=10] [seconds=5] [gso=1] [ipv6=0]
 //! [buffer=1] [flows=1] [join=1] [real_time=1] [loss=0] [capture=FILE]`: rate in Mb/s, round trip in ms, buffer in

@@ -17,7 +17,7 @@ pub(crate) fn packet(frame: &[u8]) {
         }
         let past = count.min(first.saturating_add(length));
         payload += render(frame, &headers, first..past, marked, &mut out).len();
-        // What is written reads back as the same number of segments.
+        // The written packet parses to the same number of segments.
         let mut written = out.clone();
         written.extend_from_slice(render(frame, &headers, first..past, marked, &mut out));
         if let Ok(again) = Headers::parse(&written) {

@@ -16,7 +16,7 @@ impl Now for Clock {
     }
 }
 
-/// A clock whose [`Time::ZERO`] is when it was started. Copies agree; any thread may read one.
+/// A clock with [`Time::ZERO`] at its start. Copies agree; any thread may read one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
     /// The system's monotonic clock at time zero, in nanoseconds.
@@ -36,15 +36,15 @@ impl Clock {
         Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns))
     }
 
-    /// A clock whose time zero is `time` of this one.
+    /// Returns a clock with time zero at `time` of this one.
     #[must_use]
     pub(crate) fn starting_at(self, time: Time) -> Self {
         Self { monotonic_ns: self.monotonic_ns + time.ns(), realtime_ns: self.realtime_ns + time.ns() }
     }
 
-    /// The time when the system's time of day was `ns` nanoseconds since 1970: what the kernel's time stamps say.
+    /// Converts a kernel time stamp: `ns` nanoseconds since 1970 by the system's time of day.
     pub(crate) fn at_realtime(&self, ns: u64) -> Time {
-        // By what both clocks say now, because the time of day may have been set since the start.
+        // By the present difference of the clocks, because the time of day may have been set since the start.
         let ago = sys::realtime_ns().saturating_sub(ns);
         Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns).saturating_sub(ago))
     }

@@ -1,7 +1,7 @@
 //! Samples of every TCP socket of every host, through the kernel's `inet_diag`: of the scenario's flows and of any
 //! program.
 //!
-//! A sample is what `ss -ti` shows, with the state of the socket's law if the law is ours. The kernel also notifies of
+//! A sample has the values of `ss -ti`, and the state of the socket's law if the law is ours. The kernel also notifies of
 //! destroyed sockets, so the last state of a connection is known even if it lived between two samples.
 
 use std::sync::Arc;

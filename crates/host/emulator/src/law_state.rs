@@ -1,4 +1,4 @@
-//! The state of control laws in the kernel, as samples record it. The emulator knows no law: it requests the BPF
+//! The state of control laws in the kernel, as samples record it. The emulator does not depend on laws: it requests the BPF
 //! storage of the sockets that it samples, and its caller decodes the bytes.
 
 use std::os::fd::BorrowedFd;

@@ -1,11 +1,11 @@
 //! Real packets through the simulator's own queues: a link emulator.
 //!
-//! Each host of a network is a namespace with a TUN device ([`Hosts`]). One thread, the router, reads what the
-//! hosts' kernels send, passes every packet through the ports of its path as [`fabric`] has them, and writes it to
-//! the device of the host that it is for when its time has come ([`start`]). Time in the queues is virtual: what
-//! happens there is computed for the time at which it is due, however late the thread comes to it.
+//! Each host of a network is a namespace with a TUN device ([`Hosts`]). One thread, the router, reads the packets that the
+//! hosts' kernels send, passes each one through the ports of its path, modelled by [`fabric`], and writes it to the device
+//! of its destination host when it is due ([`start`]). Time in the queues is virtual: events there are computed for the
+//! time at which they are due, however late the thread processes them.
 //!
-//! The crate knows namespaces, devices and packets' headers; it knows no law, no scheme and no file format of ours.
+//! The crate handles namespaces, devices and packet headers; it does not depend on laws, schemes or our file formats.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Emulated hosts: a network namespace and a TUN device each. All goes when the set is dropped; what a killed
-//! process left is found by [`Hosts::clean_stale`].
+//! Emulated hosts: a network namespace and a TUN device each. They are removed when the set is dropped; leftovers of a
+//! killed process are removed by [`Hosts::clean_stale`].
 
 mod claim;
 mod ip;
@@ -31,7 +31,7 @@ const OVERLAYS: &str = "/etc/netns";
 pub struct NamespaceOptions {
     /// The largest packet on the wire, IP header included: 1,280 to 65,535 bytes.
     pub mtu: u16,
-    /// The largest packet that the kernel hands over for segmentation; none keeps the kernel's own limit, 64 KiB, and a
+    /// The largest packet that the kernel passes on for segmentation; none keeps the kernel's own limit, 64 KiB, and a
     /// value of `mtu` or less makes the kernel send every packet alone.
     pub gso_max_size: Option<u32>,
     /// True if receivers acknowledge every packet, as the kernel delivers them; false for every second one.
@@ -125,19 +125,19 @@ impl Hosts {
         Ok(&self.host(host)?.tun)
     }
 
-    /// Runs `f` on a thread of its own inside a host's namespace. A panic of `f` goes on in the caller.
+    /// Runs `f` on a thread of its own inside a host's namespace. A panic of `f` continues in the caller.
     ///
     /// # Errors
-    /// When there is no such host, or without the right to enter.
+    /// If there is no such host, or without permission to enter.
     pub fn enter<T: Send>(&self, host: HostId, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
         inside(&self.host(host)?.namespace, f)
     }
 
     /// A program to be run in a host's namespace, where `/etc/hosts` names the hosts. It is killed when the thread that
-    /// starts it ends, however it does; what the program itself starts is not.
+    /// starts it ends for any reason; processes that the program itself starts are not.
     ///
     /// # Errors
-    /// When there is no such host.
+    /// If there is no such host.
     pub fn command(&self, host: HostId, program: impl AsRef<OsStr>) -> Result<Command, Error> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.host(host)?.name.0]).arg(program);
@@ -145,10 +145,10 @@ impl Hosts {
         Ok(command)
     }
 
-    /// Removes what processes left that ended without removing it. Returns the names of the namespaces removed.
+    /// Removes namespaces of processes that ended without removing them. Returns the names of the namespaces removed.
     ///
     /// # Errors
-    /// When a namespace cannot be removed.
+    /// If a namespace cannot be removed.
     pub fn clean_stale() -> Result<Vec<String>, Error> {
         let mut left: Vec<(u32, Vec<String>)> = claim::claimants().into_iter().map(|it| (it, Vec::new())).collect();
         for (process, name) in existing() {
@@ -169,8 +169,7 @@ impl Hosts {
         Ok(removed)
     }
 
-    /// Removes this process's set, as far as it can be, before whoever has it drops it: for a process that is to end at
-    /// once.
+    /// Removes this process's set, as far as possible, before its owner drops it: for a process that has to end at once.
     pub fn abandon() {
         for (_, name) in existing().into_iter().filter(|it| it.0 == std::process::id()) {
             let _ = remove(&name);
@@ -210,7 +209,7 @@ impl Name {
 
 impl Drop for Name {
     fn drop(&mut self) {
-        // What cannot be removed now is stale as soon as this process ends, and is found then.
+        // A namespace that cannot be removed now is stale as soon as this process ends, and is removed later as such.
         let _ = remove(&self.0);
     }
 }
@@ -227,7 +226,7 @@ fn remove(name: &str) -> Result<(), Error> {
     let overlay = Path::new(OVERLAYS).join(name);
     if overlay.exists() {
         fs::remove_dir_all(&overlay).map_err(Error::system(format!("remove {}", overlay.display())))?;
-        // The directory itself goes with its last entry, if it was made for us; if not empty, it stays.
+        // The directory itself is removed with its last entry, if it was made for us; if not empty, it stays.
         let _ = fs::remove_dir(OVERLAYS);
     }
     if Path::new(NAMESPACES).join(name).exists() {
@@ -245,7 +244,7 @@ pub(crate) fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) ->
     on_a_thread(run)
 }
 
-/// Runs `f` on a thread of its own, whose namespaces end with it. A panic of `f` goes on in the caller.
+/// Runs `f` on a separate thread, so that its namespaces end with the thread. A panic of `f` continues in the caller.
 fn on_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(result) => result,

@@ -23,8 +23,8 @@ use crate::router::RouterOutcome;
 use crate::traffic::carried::CarriedEnd;
 use crate::traffic::{TrafficEnd, flow_of};
 
-/// A connection's direction that sent no more than this many segments is no flow: that is an initial window
-/// (RFC 6928), so no congestion control had a say in it.
+/// Maximum segments of a connection's direction that does not count as a flow: an initial window (RFC 6928), which no
+/// congestion control influences.
 const INITIAL_WINDOW: u64 = 10;
 
 /// The SYN that the kernel counts as a byte acknowledged.

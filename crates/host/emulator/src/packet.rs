@@ -1,5 +1,5 @@
-//! Packets as TUN devices give and take them: a virtio header, then an IP packet, which may be many segments' worth
-//! of TCP or UDP payload behind one header ("GSO"). Nothing here trusts what it reads.
+//! Packets in the format of TUN devices: a virtio header, then an IP packet, which may have many segments' worth of TCP or
+//! UDP payload after one header ("GSO"). All input is untrusted.
 
 mod checksum;
 mod headers;

@@ -1,9 +1,9 @@
 //! Packet captures (pcapng) of ports: every segment as it leaves, at the time at which it was due to, with all its
-//! checksums. A thread of its own writes them, so that a slow disk delays no packet; what it cannot keep up with is
-//! counted and missing. A disk that is full ends the capture and not the run: what was captured stays readable, and
-//! its last mebibytes are given back, so that the run's results have a place.
+//! checksums. A thread of its own writes them, so that a slow disk delays no packet; packets that it cannot keep up with
+//! are counted and missing. A disk that is full ends the capture and not the run: the captured packets stay readable, and
+//! the last mebibytes are freed, so that there is room for the run's results.
 //!
-//! A capture is written under another name and gets its own when it is whole, so an earlier one stays until then. It
+//! A capture is written under a temporary name and renamed when it is complete, so an earlier one stays until then. It
 //! names the program that wrote it, and [`is_capture`] knows it by that.
 
 use std::borrow::Cow;
@@ -65,7 +65,7 @@ struct Captured {
     bytes: Vec<u8>,
 }
 
-/// Captures at work. Ended by [`Captures::finish`]; dropped, what was captured so far is still written.
+/// Captures in progress. Ended by [`Captures::finish`]; if dropped, the packets captured so far are still written.
 #[derive(Debug)]
 pub(crate) struct Captures {
     links: Vec<LinkId>,
@@ -142,14 +142,14 @@ impl Output {
         }
     }
 
-    /// The capture is whole, and flushed: it gets its name.
+    /// Renames the capture, which is complete and flushed.
     fn put(self) -> io::Result<()> {
         self.file.into_parts().0.put()
     }
 
-    /// Cuts the file where a block ends, to give back its last bytes. An earlier capture stays, and this one then keeps its
-    /// draft's name. Says how many packets are lost by that, with
-    /// those that were not written yet, and what went wrong.
+    /// Truncates the file at the end of a block to free its last bytes. An earlier capture stays, and this one then keeps
+    /// its draft's name. Returns the number of packets lost by that, with those that were not written yet, and the error if
+    /// it failed.
     fn cut(mut self) -> (u64, io::Result<()>) {
         self.forget_what_was_taken();
         let (draft, _) = self.file.into_parts();
@@ -157,7 +157,7 @@ impl Output {
         let length = draft.file().metadata().map_or(0, |metadata| metadata.len());
         // A disk that was full at once took not even the first block, which no packet is in.
         let cut = draft.file().set_len(if length < end { 0 } else { end });
-        // What cannot be cut, such as a pipe, keeps what it took.
+        // An output that cannot be truncated, such as a pipe, keeps all bytes that it received.
         let kept = if cut.is_ok() { packets } else { self.packets - self.buffered.len() as u64 };
         (self.packets - kept, draft.put_if_missing())
     }
@@ -219,10 +219,10 @@ impl Captures {
         }
     }
 
-    /// Writes the remaining packets, closes the files and returns what is missing in them.
+    /// Writes the remaining packets, closes the files and returns the counts of missing packets.
     ///
     /// # Errors
-    /// When the thread is gone.
+    /// If the thread has ended.
     pub(crate) fn finish(self) -> Result<Missing, Error> {
         drop(self.sender);
         let mut missing = self.thread.join().map_err(|_| Error::RouterDied)?;
@@ -336,7 +336,7 @@ mod tests {
                 ["the capture /dev/full ended early: No space left on device (os error 28)"],
                 "{packets}"
             );
-            // None came, those that waited in the buffer included.
+            // No packets were captured, including those that waited in the buffer.
             assert_eq!(missing.packets, packets);
         }
     }

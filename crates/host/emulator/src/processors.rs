@@ -27,8 +27,8 @@ pub(crate) fn keep_router() -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// Has the device of the calling thread's namespace hand what it receives to the other processors. The thread gets
-/// mounts of its own, because a namespace's devices are seen in a file system that was mounted in it.
+/// Makes the device of the calling thread's namespace distribute received packets to the other processors. The thread gets
+/// separate mounts, because a namespace's devices are visible only in a file system that was mounted in it.
 pub(crate) fn steer_received() -> io::Result<()> {
     let Some((_, hosts)) = shares()? else { return Ok(()) };
     unshare(CloneFlags::CLONE_NEWNS)?;

@@ -1,4 +1,5 @@
-//! The router: reads what hosts send, passes it through the ports of its path, and writes it where it is for.
+//! The router: reads the packets that hosts send, passes them through the ports of their path, and writes them to their
+//! destination.
 
 mod alarm;
 mod delivery;
@@ -36,7 +37,7 @@ pub const COALESCE: Span = Span::from_us(100);
 /// Configuration of a router.
 #[derive(Clone, Debug)]
 pub struct RouterConfig<'a> {
-    /// The network whose hosts were created.
+    /// The network with the created hosts.
     pub network: &'a Network,
     /// Its routes.
     pub routes: &'a Routes,
@@ -46,9 +47,9 @@ pub struct RouterConfig<'a> {
     pub coalesce: Span,
     /// True if consecutive packets that a host sent one by one are also delivered together.
     pub join: bool,
-    /// Ports whose queues to sample, in times of the run; the router does not sample flows.
+    /// Ports with queues to sample, in times of the run; the router does not sample flows.
     pub series: SeriesConfig,
-    /// Ports whose departing packets are written to these files, as pcapng.
+    /// Ports to capture: departing packets are written to these files, as pcapng.
     pub pcap: Vec<(LinkId, PathBuf)>,
     /// True to request real-time scheduling and locked memory. A refusal is no error.
     pub real_time: bool,
@@ -73,10 +74,10 @@ impl Running {
         self.clock.starting_at(zero)
     }
 
-    /// Stops it. What is still on its way is lost.
+    /// Stops it. Packets still on their way are lost.
     ///
     /// # Errors
-    /// When its thread has ended before, or a capture could not be written.
+    /// If its thread has ended before, or a capture could not be written.
     pub fn stop(mut self) -> Result<RouterOutcome, Error> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or(Error::RouterDied)?;

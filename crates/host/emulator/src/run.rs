@@ -1,4 +1,4 @@
-//! A whole run: hosts, router, sampler, and what is sent.
+//! A complete run: hosts, router, sampler, and traffic.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Options {
     pub burst: Option<u32>,
     /// True if the router requests real-time scheduling.
     pub real_time: bool,
-    /// Ports whose packets are written to files.
+    /// Ports to capture: their packets are written to files.
     pub pcap: Vec<(LinkId, PathBuf)>,
     /// Decoder of the laws' state, if the laws are ours.
     pub law_state: Option<Box<dyn LawStateReader>>,
@@ -57,10 +57,10 @@ pub struct Emulated {
 /// Minimum size to which socket buffers can grow.
 const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
 
-/// The real-time priority of threads that are hosts: below the router's, so that what they send can never make it late.
+/// The real-time priority of host threads: below the router's, so that their work never delays the router.
 const HOSTS_PRIORITY: i32 = 1;
 
-/// Between samples of programs' connections, if nothing else is asked for.
+/// Default interval between samples of programs' connections.
 const PROGRAM_INTERVAL: Span = Span::from_ms(10);
 
 impl Ground for Hosts {
@@ -74,11 +74,11 @@ impl Ground for Hosts {
     }
 }
 
-/// Finds out whether hosts can be made here, by making two, and removes what dead processes left. Returns the names of
-/// the namespaces removed.
+/// Checks that hosts can be made here, by making two, and removes leftovers of dead processes. Returns the names of the
+/// namespaces removed.
 ///
 /// # Errors
-/// When they cannot be made: without root, `ip` or `/dev/net/tun`.
+/// If they cannot be made: without root, `ip` or `/dev/net/tun`.
 pub fn preflight() -> Result<Vec<String>, Error> {
     let removed = Hosts::clean_stale()?;
     let port = fabric::PortConfig::new(units::Rate::from_gbps(1), Span::from_us(1));
@@ -167,7 +167,7 @@ pub fn run_carried(
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
-/// Returns a line for each flow whose connection broke, with the reason.
+/// Returns a line for each flow with a broken connection, with the reason.
 fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
     let said = |(flow, failure): (usize, &Option<String>)| {
         Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
@@ -182,23 +182,23 @@ pub trait Programs {
     /// Programs in the background. They are ended when this is dropped.
     type Background;
 
-    /// Starts what must be there before the run.
+    /// Starts the programs that must be running before the run.
     ///
     /// # Errors
-    /// When a program cannot be started.
+    /// If a program cannot be started.
     fn prepare(&self, hosts: &Hosts) -> Result<Self::Background, Self::Error>;
 
-    /// Does what is measured. Time zero of the run is its start.
+    /// Does the measured work. Time zero of the run is its start.
     ///
     /// # Errors
-    /// When it fails.
+    /// If it fails.
     fn work(&self, hosts: &Hosts) -> Result<(), Self::Error>;
 }
 
-/// Runs programs in the hosts' namespaces and measures what they do.
+/// Runs programs in the hosts' namespaces and measures their traffic.
 ///
 /// # Errors
-/// When hosts or router cannot be made, or the programs fail. Nothing is left behind.
+/// If hosts or router cannot be made, or the programs fail. All of them are removed then, too.
 pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: &P) -> Result<Emulated, P::Error> {
     let default = options.congestion.first().cloned();
     let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, default)?)?;
@@ -264,7 +264,7 @@ fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
         routes: &setup.routes,
         seed: setup.seed,
         coalesce: COALESCE,
-        // Packets that came together are acknowledged together.
+        // Packets that arrived together are acknowledged together.
         join: setup.host.ack_every != 1,
         series,
         pcap: options.pcap.clone(),

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use inet_diag::TcpInfo;
 
-/// Sets an option whose value is an integer.
+/// Sets an option that has an integer value.
 pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     let length = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes from `value`, which is as long and outlives the call.
@@ -27,10 +27,11 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> TcpInfo {
     TcpInfo::parse(&buffer[..written.min(buffer.len())])
 }
 
-/// Takes up to `most` bytes out of a TCP socket without copying them; 0 is the end of what the other side sent.
+/// Removes up to `most` bytes from a TCP socket without copying them; 0 is the end of the other side's data.
 pub(crate) fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-    // SAFETY: with MSG_TRUNC a TCP socket drops what it would copy (tcp(7)), so the null buffer is never written to.
+    // SAFETY: with MSG_TRUNC a TCP socket drops the data instead of copying it (tcp(7)), so the null buffer is never
+    // written to.
     let taken = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, flags) };
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }

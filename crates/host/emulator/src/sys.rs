@@ -106,8 +106,8 @@ pub(crate) fn schedule_real_time(priority: i32) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
 }
 
-/// A thread whose scheduling is real-time, and that of threads that it starts meanwhile, until this is dropped: as urgent as the
-/// kernel's own work for TCP, which no program keeps waiting either.
+/// Real-time scheduling of the current thread, and of threads that it starts meanwhile, until this is dropped. Its priority
+/// equals that of the kernel's own work for TCP, which other programs do not delay either.
 pub(crate) struct Urgent(());
 
 impl Urgent {
@@ -138,7 +138,7 @@ pub(crate) fn sharpen_timers() -> io::Result<()> {
 
 /// Keeps all pages that the process has or will have in memory, as they are touched.
 pub(crate) fn lock_memory() -> io::Result<()> {
-    // SAFETY: takes flags only. MCL_ONFAULT locks what is touched and no more.
+    // SAFETY: takes flags only. MCL_ONFAULT locks only pages that are touched.
     checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) }).map(drop)
 }
 

@@ -37,7 +37,7 @@ impl Tun {
         sys::attach_tun(&file, DEVICE, libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR)
             .map_err(Error::system(format!("make the TUN device {DEVICE}")))?;
         sys::set_tun_header(&file, VNET_LEN as i32).map_err(Error::system("set the TUN device's header"))?;
-        // Segmentation of UDP came with Linux 6.2; before it the device refuses both flags.
+        // Segmentation of UDP is available since Linux 6.2; before that the device refuses both flags.
         let udp_segmentation = sys::set_tun_offload(&file, BASIC | libc::TUN_F_USO4 | libc::TUN_F_USO6).is_ok();
         if !udp_segmentation {
             sys::set_tun_offload(&file, BASIC).map_err(Error::system("set the TUN device's offloads"))?;
@@ -80,8 +80,7 @@ impl Tun {
     }
 }
 
-/// Packets that the device of the calling thread's namespace had no room for, because nobody read them. 0 if it
-/// is gone.
+/// Packets dropped by the device of the calling thread's namespace because its queue was full. 0 if the device is gone.
 pub(crate) fn packets_dropped() -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));

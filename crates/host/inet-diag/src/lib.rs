@@ -1,15 +1,15 @@
 //! A client of the kernel's `inet_diag` (`sock_diag(7)`): TCP sockets with their addresses, `struct tcp_info`,
 //! congestion control and BPF storage.
 //!
-//! [`SockDiag`] dumps the sockets of one network namespace. [`Machine`] dumps those of every namespace that it finds
-//! and names those that it cannot list. The crate knows no law and no scenario: storage is bytes and a map's ID.
+//! [`SockDiag`] dumps the sockets of one network namespace. [`Machine`] dumps those of every namespace that it finds and
+//! names those that it cannot list. The crate does not depend on laws or scenarios: storage is bytes and a map's ID.
 
 #![cfg(target_os = "linux")]
 
 mod error;
 #[doc(hidden)]
 pub mod fuzzing {
-    //! Functions for the fuzz targets; nobody else calls them.
+    //! Functions for the fuzz targets only.
 
     /// Counts the netlink messages in `bytes`.
     pub fn messages(bytes: &[u8]) -> usize {

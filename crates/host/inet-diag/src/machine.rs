@@ -19,7 +19,7 @@ pub struct Machine {
 pub struct Listing {
     /// The sockets.
     pub sockets: Vec<Socket>,
-    /// Namespaces whose sockets may be missing, and why.
+    /// Namespaces with sockets that may be missing from the list, and the reasons.
     pub unlisted: Vec<String>,
 }
 

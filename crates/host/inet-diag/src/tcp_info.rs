@@ -38,7 +38,7 @@ pub struct TcpInfo {
     pub busy: Span,
     /// Delivered segments.
     pub delivered: u32,
-    /// Delivered segments whose ACK echoed a mark.
+    /// Delivered segments with an ACK that echoed a mark.
     pub delivered_ce: u32,
     /// Payload sent, retransmissions included.
     pub bytes_sent: Bytes,
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!((info.rtt, info.min_rtt), (Span::from_us(20_500), Span::ZERO));
         assert_eq!((info.window(), info.pacing_rate), (Bytes::new(14_480), Rate::MAX));
         assert_eq!((info.bytes_acked, info.total_rto), (Bytes::new(5_000_000_000), 7));
-        // A kernel that knows less: the rest is zero.
+        // An older kernel reports fewer fields: the rest is zero.
         let older = TcpInfo::parse(&bytes[..104]);
         assert_eq!((older.cwnd, older.bytes_acked, older.total_rto), (10, Bytes::ZERO, 0));
     }

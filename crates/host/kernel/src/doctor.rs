@@ -6,7 +6,7 @@ use std::process::Command;
 
 use files::process::{HELPER_DEADLINE, output_within};
 
-/// The oldest kernel whose hooks have the form that the shell uses (`cong_control` with the acknowledgement).
+/// The oldest kernel with hooks of the form that the adapter uses (`cong_control` with the acknowledgement).
 const OLDEST: (u32, u32) = (6, 10);
 
 /// Result of a check.

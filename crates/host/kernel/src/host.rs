@@ -1,12 +1,12 @@
-//! The kernel's TCP as a host of a law: fields of a socket in the kernel's own units come in, a window in packets and
-//! a pacing rate go out.
+//! The kernel's TCP as a host of a law: the inputs are fields of a socket in the kernel's own units, the outputs a window
+//! in packets and a pacing rate.
 //!
 //! This file is compiled twice: for the kernel's BPF machine, where a thin C shell fills [`Report`] from the socket
 //! and applies [`Verdict`], and natively, where tests hold the two against each other. It must need nothing that
 //! BPF lacks: no allocation, no panic, no product of 128 bits.
 //!
 //! Differences from the simulator's host:
-//! - the kernel counts packets, not bytes: a count times the MSS of the moment stands for payload;
+//! - the kernel counts packets, not bytes: a count times the current MSS approximates the payload;
 //! - it reports an acknowledgement at a time, which may cover many packets, and all of them share one round trip;
 //! - it reports losses by episode: when it enters recovery or a retransmission timer expires;
 //! - the base RTT is that of the handshake, then the minimum seen, unless it is configured;
@@ -44,7 +44,7 @@ pub struct Report {
     pub mss: u64,
     /// Packets delivered since the flow began (`delivered`), modulo 2^32.
     pub delivered: u64,
-    /// Part of these whose acknowledgement carried a mark (`delivered_ce`), modulo 2^32.
+    /// Part of these with an acknowledgement that carried a mark (`delivered_ce`), modulo 2^32.
     pub delivered_ce: u64,
     /// `delivered` when the newest delivered packet left (`rs->prior_delivered`).
     pub prior_delivered: u64,
@@ -80,7 +80,7 @@ pub struct Verdict {
 pub struct Config {
     /// Rate of the narrowest link that flows are expected to cross.
     pub line_rate: Rate,
-    /// The base round trip; zero stands for the handshake's RTT, then the minimum seen.
+    /// The base round trip; zero means the handshake's RTT, then the minimum seen.
     pub base_rtt: Span,
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
@@ -102,7 +102,7 @@ pub struct Flow<L> {
     pub start_us: u64,
     /// Payload delivered.
     pub delivered: Bytes,
-    /// Part of that payload whose acknowledgement carried a mark.
+    /// Part of that payload with an acknowledgement that carried a mark.
     pub marked: Bytes,
     /// The minimum RTT seen, or the one configured.
     pub base_rtt: Span,
@@ -122,7 +122,7 @@ pub struct Flow<L> {
 }
 
 const fn span_us(us: u64) -> Span {
-    // 2^43 us are 101 days; what is longer is a clock gone wrong.
+    // 2^43 us are 101 days; a longer time is a clock error.
     let most = 1 << 43;
     Span::from_ps((if us < most { us } else { most } * 1_000_000) as i64)
 }
@@ -198,9 +198,9 @@ impl<L: Configured> Flow<L> {
         self.marked = self.marked.saturating_add(marked);
         // Between the departure of the newest packet and now, this much was delivered.
         let since = (report.delivered as u32).wrapping_sub(report.prior_delivered as u32);
-        // A sample of the clock is no shorter than the time since the newest packet left. One of time stamps, which the
-        // kernel takes where packets were sent twice, may be: it counts milliseconds, and a base round trip that is too
-        // short is never forgotten. Without a sample (Karn's rule) the smoothed round trip stands in.
+        // A sample of the clock is no shorter than the time since the newest packet left. A sample of time stamps, which
+        // the kernel uses after retransmissions, may be shorter: it counts milliseconds, and a base round trip that is too
+        // short is never corrected. Without a sample (Karn's rule) the smoothed round trip is used.
         let rtt_us = if report.rtt_us > 0 {
             let since_sent = report.now_us.saturating_sub(report.sent_us);
             let sample = report.rtt_us as u64;
@@ -225,8 +225,8 @@ impl<L: Configured> Flow<L> {
             delivered_at_send: self.delivered.saturating_sub(packets(since.into(), mss)),
             delivered_time_at_send: self.time(report.delivered_us),
             send_elapsed: span_us(report.send_interval_us),
-            // A window of which not even half is used is not what holds the flow back: the application does, or the
-            // receiver's window, or the send buffer.
+            // If less than half of the window is used, the window is not the limit: the application is, or the receiver's
+            // window, or the send buffer.
             app_limited: report.app_limited != 0 || report.window >> 1 >= report.most_out,
             sample_limited: report.app_limited != 0,
             cookie: Cookie::NONE,
@@ -240,8 +240,8 @@ impl<L: Configured> Flow<L> {
         let timeout = report.timeout != 0;
         self.episodes += 1;
         self.timeouts += u64::from(timeout);
-        // The kernel keeps no departure time of the newest lost packet. Where recovery begins, it left before the
-        // newest packet that arrived; at a timeout, after it, and that time stands in. A timeout inside an
+        // The kernel keeps no departure time of the newest lost packet. When recovery begins, it left before the newest
+        // packet that arrived; at a timeout, after it, and that packet's departure time is used. A timeout inside an
         // episode belongs to it: its packets left before the law was notified.
         let sent_us = if report.in_recovery != 0 { self.episode_us.saturating_sub(1) } else { report.newest_us };
         self.episode_us = report.now_us;

@@ -1,5 +1,5 @@
-//! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a
-//! thin C shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows what it does.
+//! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a thin C
+//! shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows its state.
 //!
 //! Without the feature `bpf` there are no objects and no loader: the rest ([`Settings`], [`host`], [`doctor`])
 //! builds and is tested anywhere. With it, the build needs clang and libelf.

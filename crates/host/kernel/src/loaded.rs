@@ -83,11 +83,10 @@ impl Loaded {
         self.watch()?.sockets(&mut Machine::default())
     }
 
-    /// Returns the number of sockets that found no memory for a flow, and run without the law: they keep the initial
-    /// window.
+    /// Returns the number of sockets that run without the law for lack of memory: they keep the initial window.
     ///
     /// # Errors
-    /// When the kernel does not say.
+    /// If the kernel does not report it.
     pub fn refused(&self) -> Result<u64, Error> {
         let map = self.object.maps().find(|map| map.name() == "refused");
         let map =
@@ -121,16 +120,16 @@ impl Loaded {
     }
 }
 
-/// Laws, and what is pinned of them, are root's.
+/// Only root may access laws and their pins.
 pub(crate) fn need_root() -> Result<(), Error> {
     // SAFETY: geteuid cannot fail and touches no memory.
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(Error::NotRoot) }
 }
 
-/// The names of the congestion controls that the kernel has now.
+/// Returns the names of the congestion controls that the kernel has now.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not report them.
 pub fn registered() -> Result<Vec<String>, Error> {
     let text = fs::read_to_string(AVAILABLE).map_err(|error| Error::io("read", AVAILABLE, error))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())

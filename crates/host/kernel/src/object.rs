@@ -29,8 +29,8 @@ fn bytes(row: &Row) -> &'static [u8] {
     OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
 }
 
-/// Returns the object of each law as a file, `LAW.bpf.o`. With a file `sources` next to them, whose first line is
-/// [`crate::BUILD`], a build on a machine without clang can use them (`NARROWS_BPF_OBJECTS`).
+/// Returns the object of each law as a file, `LAW.bpf.o`. With a file `sources` next to them that has [`crate::BUILD`] as
+/// its first line, a build on a machine without clang can use them (`NARROWS_BPF_OBJECTS`).
 pub fn objects() -> impl Iterator<Item = (String, &'static [u8])> {
     OBJECTS.iter().map(|&(name, bytes)| (format!("{name}.bpf.o"), bytes))
 }
@@ -96,7 +96,7 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Program
     Ok(object)
 }
 
-/// The name stands in the initial values of the congestion control and of the program that chooses it.
+/// The name is in the initial values of the congestion control and of the program that chooses it.
 fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
     let mut old = from.as_bytes().to_vec();
     old.resize(LONGEST_NAME + 1, 0);
@@ -183,7 +183,7 @@ fn part_of<'a>(line: &'a str, before: &str, between: &str) -> Option<(&'a str, &
     Some((name, errno.trim().trim_start_matches('-')))
 }
 
-/// The name of an error's errno. libbpf-rs has no way to ask for it but the text.
+/// The name of an error's errno. libbpf-rs provides it only in the text.
 pub(crate) fn errno_of(error: &libbpf_rs::Error) -> String {
     let text = format!("{error:#}");
     let number = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());

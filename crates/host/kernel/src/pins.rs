@@ -83,7 +83,7 @@ fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
     let law = loaded.row.name;
     let folder = root().join(law);
     fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
-    // Made here and by nobody else: what another process pins at the same time is not undone below.
+    // Made only by this process: pins that another process makes at the same time are not undone below.
     fs::create_dir(&folder).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::AlreadyLoaded { law: law.to_owned() },
         _ => Error::io("create", &folder, error),
@@ -92,7 +92,7 @@ fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
         Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
     pin_all(&mut loaded, places, &undo.folder)?;
     undo.places = places.iter().map(Taken::find).collect::<Result<_, _>>()?;
-    // Noted before a place changes: whoever is killed in between leaves all that `unload` needs.
+    // Recorded before a place changes: if the process is killed in between, `unload` has all the data that it needs.
     write_note(&undo.note, &undo.tcp_name, &undo.places)?;
     undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
     undo.keep();
@@ -147,7 +147,7 @@ fn write_note(note: &Path, tcp_name: &str, places: &[Taken]) -> Result<(), Error
     written.map_err(|error| Error::io("write", note, error))
 }
 
-/// Takes back what was done so far, unless it is kept.
+/// Undoes all steps so far when dropped, unless they are kept.
 struct Undo {
     folder: PathBuf,
     note: PathBuf,
@@ -241,11 +241,11 @@ impl Pinned {
         Ok(Config::of_words(&words))
     }
 
-    /// Lists the sockets that run it, of all network namespaces.
+    /// Lists the sockets that run the law, of all network namespaces.
     ///
     /// # Errors
-    /// [`Error::Sockets`] if the kernel lists none; another error if the law was loaded by another build, whose state
-    /// has another layout, or its pins cannot be read.
+    /// [`Error::Sockets`] if the kernel lists none; another error if the law was loaded by another build with another state
+    /// layout, or its pins cannot be read.
     pub fn sockets(&self, machine: &mut Machine) -> Result<LawSockets, Error> {
         let failed = |reason: String| Error::Failed { action: "list sockets", reason };
         if self.config()?.build != BUILD {
@@ -270,14 +270,15 @@ impl Pinned {
         refused(&map.map_err(|error| Error::Failed { action: COUNT, reason: error.to_string() })?)
     }
 
-    /// Puts every place back as it was and takes the law out. A law that took a place of this one finds, from now on,
-    /// what this one found there. Sockets that run it keep it until they close. Says what could not be put back.
+    /// Restores every place and unloads the law. A law that was attached over this one at a place now has this law's
+    /// predecessor as its own. Sockets that run the law keep it until they close. Returns messages about places that could
+    /// not be restored.
     ///
     /// # Errors
-    /// When it is not pinned any more, pins cannot be removed or notes cannot be written.
+    /// If it is no longer pinned, pins cannot be removed or notes cannot be written.
     pub fn remove(self) -> Result<Vec<String>, Error> {
         let _alone = alone(PATIENCE)?;
-        // As it is now: another command may have come first.
+        // Read again now, because another command may have changed it first.
         let law = Self::of_name(self.row.name)?;
         let mut complaints: Vec<String> =
             law.places.iter().filter_map(|taken| taken.give_back(&law.tcp_name)).collect();
@@ -299,8 +300,8 @@ impl Pinned {
     }
 }
 
-/// Waits until the kernel, which frees what is unpinned late, has no congestion control of that name: the next `load` may
-/// ask for it. Returns a complaint at the deadline.
+/// Waits until the kernel, which frees unpinned objects late, has no congestion control of that name, because the next
+/// `load` may need the name. Returns a complaint at the deadline.
 fn wait_until_gone(tcp_name: &str) -> Option<String> {
     const DEADLINE: Duration = Duration::from_secs(10);
     const PAUSE: Duration = Duration::from_millis(5);
@@ -340,8 +341,8 @@ fn is_mounted() -> bool {
     }
 }
 
-/// Returns an error if the machine may have pins that are not visible from here: under `ip netns exec`, for one, whose
-/// command has mounts of its own without the BPF file system. Pins made in there would end with the command.
+/// Returns an error if the machine may have pins that are not visible from here: for example under `ip netns exec`, which
+/// runs its command with separate mounts without the BPF file system. Pins made in there would end with the command.
 fn seen_from_here() -> Result<(), Error> {
     let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     let parent = |process: &String| {
@@ -349,7 +350,7 @@ fn seen_from_here() -> Result<(), Error> {
         Some(status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned())
     };
     let own = mounts("self");
-    // A process whose mounts are unreadable is no evidence.
+    // A process with unreadable mounts is no evidence.
     let differs = |process: String| mounts(&process).is_some_and(|mounts| Some(mounts) != own);
     let has_own_mounts = || std::iter::successors(parent(&"self".to_owned()), parent).any(differs);
     if !is_mounted() && has_own_mounts() { Err(Error::OwnMounts) } else { Ok(()) }

@@ -19,7 +19,7 @@ const NAMED_NETNS: &str = "/run/netns";
 /// Sockets that are to use a law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// All new ones of this namespace that ask for nothing else.
+    /// All new connections of this namespace that do not choose another one.
     Default,
     /// The same of another network namespace, by its name (`ip netns`) or path.
     Netns(String),
@@ -40,14 +40,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// A place that uses a law or is about to, and what it had before.
+/// A place that uses a law or is about to, and its previous setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The place.
     pub place: Place,
-    /// The name or route that was there; empty for a cgroup, whose link is pinned.
+    /// The previous name or route; empty for a cgroup, which has its link pinned.
     pub before: String,
-    /// The network namespace of the place, by its inode: whoever puts the place back may run in another.
+    /// The network namespace of the place, by its inode: the process that restores the place may run in another one.
     netns: u64,
 }
 
@@ -85,7 +85,7 @@ impl Taken {
         })
     }
 
-    /// Restores the previous setting, if the place still uses `tcp_name`; returns what could not be restored.
+    /// Restores the previous setting, if the place still uses `tcp_name`; returns a message if it could not be restored.
     pub fn give_back(&self, tcp_name: &str) -> Option<String> {
         let restored = match &self.place {
             Place::Default | Place::Netns(_) => self.where_found(|| swap_back(tcp_name, &self.before)),
@@ -95,8 +95,8 @@ impl Taken {
         restored.err().map(|error| format!("{}: {error}", self.place))
     }
 
-    /// Finds, from now on, what the law `tcp_name` found in the same place before this one found that law, which goes.
-    /// Returns whether it did.
+    /// Takes over the previous setting of the law `tcp_name` at the same place, if that law is removed and is this place's
+    /// own previous setting. Returns whether it did.
     pub(crate) fn inherit(&mut self, tcp_name: &str, gone: &[Self]) -> bool {
         let found = match &self.place {
             Place::Default | Place::Netns(_) => self.before == tcp_name,
@@ -211,7 +211,7 @@ fn route_back(prefix: &str, tcp_name: &str, before: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A route as `ip route show` has it, without what is only shown.
+/// A route in the form of `ip route show`, without the fields that are output only.
 fn replaceable(shown: &str) -> String {
     let words: Vec<&str> = shown.split_whitespace().filter(|word| !matches!(*word, "linkdown" | "dead")).collect();
     words.join(" ")

@@ -1,5 +1,5 @@
 //! The loads that laws need, tried on the running kernel: a kernel may refuse one type of program and take all others.
-//! `narrows kernel doctor` reports the result, and tests skip what is refused.
+//! `narrows kernel doctor` reports the result, and tests skip refused types.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,8 @@ use crate::{Error, Loaded, Row, Settings, rows};
 /// Result of one attempt; a refusal names the type of the program or map, and the errno.
 pub type Attempt = Result<(), String>;
 
-/// The loads of one law, representative of all laws: they differ in their arithmetic, not in what they ask for.
+/// The loads of one law, representative of all laws: they differ in their arithmetic, not in the kernel features that they
+/// use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// A law: hooks of type `struct_ops`, socket storage, registration with TCP.

@@ -12,7 +12,7 @@ use crate::{BUILD, Error, Row};
 pub struct Settings {
     /// Rate of the narrowest link that flows are expected to cross.
     pub line_rate: Rate,
-    /// The base round trip of all flows; none stands for the RTT of a flow's handshake, then the minimum that it sees.
+    /// The base round trip of all flows; none means the RTT of a flow's handshake, then the minimum that it measures.
     pub base_rtt: Option<Span>,
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
@@ -21,7 +21,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 10 Gb/s, and 100 us inside a datacenter: what the kernel's own stack and switches take.
+    /// 10 Gb/s, and 100 us inside a datacenter: the delay of the kernel's own stack and switches.
     fn default() -> Self {
         Self { line_rate: Rate::from_gbps(10), base_rtt: None, intra_rtt: Span::from_us(100), params: Vec::new() }
     }

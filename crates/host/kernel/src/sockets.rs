@@ -82,7 +82,7 @@ struct FlowStorage {
 impl FlowStorage {
     /// The value as `inet_diag` returns it; none if its length is that of another build.
     fn of(bytes: &[u8]) -> Option<Self> {
-        // SAFETY: `FlowStorage` has only integers, of which every bit pattern is valid, and the slice has its length;
+        // SAFETY: `FlowStorage` has only integers, for which every bit pattern is valid, and the slice has its length;
         // `read_unaligned` needs no alignment.
         (bytes.len() == size_of::<Self>()).then(|| unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
@@ -104,7 +104,7 @@ pub(crate) fn refused(map: &impl MapCore) -> Result<u64, Error> {
 pub struct LawSockets {
     /// The sockets, of all network namespaces that were found.
     pub sockets: Vec<Socket>,
-    /// Namespaces whose sockets may be missing, and why.
+    /// Namespaces with sockets that may be missing from the list, and the reasons.
     pub unlisted: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! A law in the kernel called without a socket, next to the same law compiled natively: what shows that both are one.
+//! A law in the kernel called without a socket, compared with the same law compiled natively, to show that both behave
+//! identically.
 
 #![allow(unsafe_code, reason = "it talks to the kernel")]
 
@@ -94,7 +95,7 @@ impl Trial {
     fn put<T: Copy>(&mut self, at: usize, value: &T, kind: u64) -> u64 {
         const { assert!(size_of::<T>() <= CALL_WORDS * 8 || size_of::<T>() == REPORT) };
         let place = &mut self.bytes[at..at + size_of::<T>()];
-        // SAFETY: the slice is as long as the value. What padding the value has is copied, never looked at.
+        // SAFETY: the slice is as long as the value. Padding bytes are copied, never read.
         unsafe { std::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), place.as_mut_ptr(), place.len()) };
         kind
     }

@@ -22,13 +22,13 @@ use laws::catalog::Value;
 use testing::skipped;
 use units::{Frac, Span};
 
-/// Names of congestion controls are the whole machine's, and what is left behind is counted: one test at a time.
+/// Names of congestion controls are global to the machine, and leftovers are counted: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Deadline of every wait of these tests: a hundred times what any of them takes on an idle machine.
+/// Deadline of every wait of these tests: a hundred times the longest on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Waits for this test's turn. None, after reporting the skip, if the kernel refuses what the test needs.
+/// Waits for this test's turn. None, after reporting the skip, if the kernel refuses a program that the test needs.
 fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let needs = kernel::doctor::may_load().and_then(|()| {
@@ -174,7 +174,7 @@ fn patient(connection: TcpStream) -> TcpStream {
 /// Sets a socket's option.
 fn set<T>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the option is read from `value`, which is as long as is said.
+    // SAFETY: the option is read from `value`, and the stated length is its size.
     let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) };
     assert_eq!(result, 0, "option {option}: {}", std::io::Error::last_os_error());
 }
@@ -183,7 +183,7 @@ fn set<T>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) {
 fn connect_with(netns: &Netns, listener: &TcpListener, prepare: impl FnOnce(&TcpStream) + Send) -> TcpStream {
     let port = listener.local_addr().expect("bound").port();
     inside(netns, || {
-        // SAFETY: the arguments are numbers; the descriptor that comes back is nobody else's.
+        // SAFETY: the arguments are numbers; the returned descriptor is new, so nothing else owns it.
         let socket =
             unsafe { TcpStream::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
         prepare(&socket);
@@ -196,7 +196,7 @@ fn connect_with(netns: &Netns, listener: &TcpListener, prepare: impl FnOnce(&Tcp
             sin_zero: [0; 8],
         };
         let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        // SAFETY: an address as long as is said.
+        // SAFETY: the stated length is the size of the address.
         let result = unsafe { libc::connect(socket.as_raw_fd(), (&raw const at).cast(), length) };
         assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
         socket

@@ -43,7 +43,7 @@ impl Chance {
     }
 }
 
-/// A socket whose reports make sense together, most of the time.
+/// A socket with reports that are consistent most of the time.
 struct Socket {
     now_us: u64,
     delivered: u32,
@@ -98,7 +98,7 @@ impl Socket {
     }
 }
 
-/// A report of the law's own kind, as wild as its types allow within what the simulator may say.
+/// An ACK of the law's own type, with values as extreme as the types and the simulator's limits allow.
 fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack<'static> {
     *now += Span::from_ps(chance.up_to(1 << 30, 44) as i64);
     let rtt = Span::from_ps(1 + chance.up_to(1 << 35, 42) as i64);
@@ -134,7 +134,7 @@ fn law_loss(chance: &mut Chance, now: &mut Time) -> Loss {
     }
 }
 
-/// Settings with some parameters at an end of their ranges; those that would be over what bounds them are left out.
+/// Settings with some parameters at an end of their ranges; values beyond another parameter's bound are left out.
 fn settings(row: &Row, chance: &mut Chance) -> Settings {
     let mut params = Vec::new();
     for param in row.kind.info().params {

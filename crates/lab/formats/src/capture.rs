@@ -64,7 +64,8 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
     let mut reading = Reading::default();
     let mut end = CaptureEnd::Complete;
     if let Ok(capture) = PcapNGSlice::from_slice(file) {
-        // By number, for each section anew: the link's type, ticks a second and their offset in seconds.
+        // Indexed by interface number, and rebuilt for each section: the link type, ticks per second and the offset in
+        // seconds.
         let mut interfaces: Vec<(i32, u64, i64)> = Vec::new();
         let mut big_endian = false;
         for block in capture {
@@ -117,8 +118,8 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
     Ok(reading.finish(end))
 }
 
-/// Ticks of an interface of pcapng in a second: `if_tsresol` is a power of 10, or of 2 with the highest
-/// bit set. `pcap_parser` knows no powers of 2.
+/// Ticks of an interface of pcapng in a second: `if_tsresol` is a power of 10, or of 2 with the highest bit set.
+/// `pcap_parser` does not support powers of 2.
 fn ticks(if_tsresol: u8) -> Option<u64> {
     let power = u32::from(if_tsresol & 0x7f);
     if if_tsresol & 0x80 == 0 { 10u64.checked_pow(power) } else { 2u64.checked_pow(power) }
@@ -153,7 +154,7 @@ impl Pcap {
             Some((word, ticks, length))
         };
         let (word, ticks, length) = known(u32::from_le_bytes).or_else(|| known(u32::from_be_bytes))?;
-        // Above the type of the link stands the length of a checksum.
+        // The length of a checksum is stored in the bits above the link type.
         let link = i32::try_from(word(*header.last_chunk()?) & 0xffff).unwrap_or_default();
         Some(Self { word, ticks, header: length, link })
     }
@@ -188,11 +189,11 @@ impl Pcap {
 }
 
 impl Reading {
-    /// Counts a packet captured at a time, of which `data` was kept of `length` bytes.
+    /// Counts a packet captured at `time`: `length` bytes long, with `data` as the captured part.
     fn packet(&mut self, link: i32, time: i128, data: &[u8], length: u32) {
         let sliced = match link {
             1 => LaxSlicedPacket::from_ethernet(data).ok(),
-            // A word that says which address family follows.
+            // A word that states which address family follows.
             0 | 108 => data.get(4..).and_then(|data| LaxSlicedPacket::from_ip(data).ok()),
             12 | 14 | 101 | 228 | 229 => LaxSlicedPacket::from_ip(data).ok(),
             // Linux "cooked" captures, of `any` interface.
@@ -230,7 +231,7 @@ impl Reading {
             }
             LaxNetSlice::Arp(_) => return None,
         };
-        // A card that cuts large packets itself leaves the length out.
+        // A NIC that segments large packets itself leaves out the length.
         let end = if end == 0 { length as usize } else { end };
         let (protocol, ports, begin, tcp) = match packet.transport.as_ref()? {
             TransportSlice::Tcp(tcp) => {
@@ -269,7 +270,7 @@ impl Reading {
             flow.bytes += u64::from(new);
             flow.next = Some(behind);
         } else if flow.next.is_some_and(|next| next.wrapping_sub(behind) > JUMP) {
-            // Neither before nor shortly behind what was seen: another connection on the same ports.
+            // Neither before nor shortly after the known sequence numbers: another connection on the same ports.
             flow.bytes += u64::from(payload);
             flow.next = Some(behind);
         }
@@ -424,7 +425,7 @@ mod tests {
             // Answers without payload are no flow.
             (1_000_020, tcp(2, 1, 7, 0, Segment::Data)),
             (1_000_030, tcp(1, 2, 2_100, 500, Segment::Data)),
-            // What came late or twice counts once.
+            // Late and duplicate segments count once.
             (1_000_040, tcp(1, 2, 1_100, 1_000, Segment::Data)),
             (1_000_050, tcp(1, 2, 100, 1_000, Segment::Data)),
             (1_000_060, udp(300)),
@@ -487,7 +488,7 @@ mod tests {
         assert_eq!(read(&fine).unwrap_err().byte_range(), 0..fine.len());
     }
 
-    /// Two sections, of either byte order, whose interfaces count from different times.
+    /// Two sections of either byte order, with interfaces that count from different times.
     #[test]
     fn sections_of_pcapng_have_a_byte_order_each() {
         let mut file = section(&[(10_000_000, udp(3))], NANOSECONDS);

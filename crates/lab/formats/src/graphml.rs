@@ -61,7 +61,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         let position = degrees("latitude").zip(degrees("longitude"));
         let position = position.and_then(|(latitude, longitude)| Position::of(latitude, longitude));
         let name = match label(&values) {
-            // Of several nodes with one label each has its id beside it.
+            // Nodes that share a label are distinguished by their ids after it.
             Some(label) if labels.get(label).is_some_and(|&count| count > 1) => format!("{label} {id}"),
             Some(label) => label.to_owned(),
             None => id.to_owned(),
@@ -150,7 +150,7 @@ fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&'a str, Key<'a>>
 
 fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
     let label = ["label", "name"].iter().find_map(|key| values.get(*key))?.0;
-    // What the Topology Zoo writes of nodes that its sources do not name.
+    // The Topology Zoo's labels for nodes that its sources do not name.
     (!["None", "?"].contains(&label)).then_some(label)
 }
 

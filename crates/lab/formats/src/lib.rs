@@ -1,9 +1,9 @@
 //! Parsers of other programs' files: text or bytes in, typed structures out.
 //!
-//! A parsed structure contains only what its file states, in the file's own terms and units. This crate knows no
-//! scenario, no network and no simulator. Each problem is an [`Error`] with its bytes and the accepted input. No input
-//! makes a parser panic, and none takes much more memory than a multiple of its length: counts are checked against the
-//! input's size.
+//! A parsed structure contains only what its file states, in the file's own terms and units. This crate does not depend on
+//! scenarios, networks or the simulator. Each problem is an [`Error`] with its bytes and the accepted input. No input makes
+//! a parser panic, and none takes much more memory than a multiple of its length: counts are checked against the input's
+//! size.
 
 #![forbid(unsafe_code)]
 #![deny(

@@ -55,7 +55,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
     let mut made = Rank::default();
     // By block and step.
     let mut steps: BTreeMap<(u32, u32), Ends> = BTreeMap::new();
-    // First operations that wait for a step of another block, and where they say so.
+    // First operations that wait for a step of another block, and the places of these references in the file.
     let mut waits: Vec<(u32, (u32, u32), Place)> = Vec::new();
     for block in gpu.children().filter(|child| child.has_tag_name("tb")) {
         let number_of_block: u32 = number(block, "id", "the block's number", |_| true)?;

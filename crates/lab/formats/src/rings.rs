@@ -44,7 +44,7 @@ impl Membership<'_> {
 pub(crate) struct CollectiveOps {
     /// All others wait for it.
     pub(crate) first: u32,
-    /// It waits for all others.
+    /// Step that waits for all others.
     pub(crate) last: u32,
 }
 
@@ -61,7 +61,7 @@ impl Maker<'_> {
     }
 
     pub(crate) fn edge(&mut self, op: u32, on: u32) {
-        // What follows a send of a collective does not wait until that is acknowledged.
+        // The operations after a send of a collective do not wait for its acknowledgement.
         let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
         self.made.edges.push(Edge { op, on, begun });
     }

@@ -3,20 +3,20 @@
 //! `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` of aliyun/SimAI.
 //!
 //! The first line has the parallelism and pairs such as `ep: 2`, the second the number of layers, then each layer has a
-//! line of 12 columns: name, dependency (not used there either), then time, collective and bytes of the forward pass,
-//! of the input's gradient and of the weights' gradient, and the time of the update. Times are in nanoseconds. Bytes
-//! are those of the buffer that a group divides, also for an all-gather: its output
+//! line of 12 columns: name, dependency (which the simulator does not use either), then time, collective and bytes of the
+//! forward pass, of the input's gradient and of the weights' gradient, and the time of the update. Times are in
+//! nanoseconds. Bytes are those of the buffer that a group divides, also for an all-gather: its output
 //! (`MockNcclGroup::genAllGatherFlowModels`).
 //!
 //! Every rank does the same: forward from the first layer to the last, then back. A layer computes, then executes its
-//! collective, and the following operations wait for it; in the backward pass first that of the input's gradient, then
-//! that of the weights'. Only the collective of a weight gradient runs concurrently with the following operations.
-//! Those of one group run one after the other, as on a NCCL communicator. A further pass of a layer begins when its
-//! update is complete.
+//! collective, and the following operations wait for it; in the backward pass it first executes that of the input's
+//! gradient, then that of the weights'. Only the collective of a weight gradient runs concurrently with the following
+//! operations. The collectives of one group run one after the other, as on a NCCL communicator. A further pass of a layer
+//! begins when its update is complete.
 //!
-//! Rank r is place `r % tp` of its tensor-parallel group, whose ranks are consecutive; with d = r / tp, an
-//! expert-parallel group is the ep ranks of one place from a multiple of ep on, the data-parallel group all ranks of
-//! one place, and the groups `_DP_EP` those of one place with the same d % ep.
+//! Rank r is place `r % tp` of its tensor-parallel group of consecutive ranks; with d = r / tp, an expert-parallel group is
+//! the ep ranks of one place from a multiple of ep on, the data-parallel group all ranks of one place, and the groups
+//! `_DP_EP` those of one place with the same d % ep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ pub struct Found {
     pub parallel: Parallel,
     /// Layers, each once.
     pub layers: usize,
-    /// Micro-batches (`ga`), whose layers the file writes out.
+    /// Micro-batches (`ga`); the file has the layers of each.
     pub micro_batches: u64,
     /// Collectives of the file, except omitted ones.
     pub collectives: usize,
@@ -196,7 +196,7 @@ fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Resul
                     ));
                 }
             }
-            // What a stage hands on: there is one stage.
+            // Transfers between pipeline stages: there is only one stage.
             "pp_comm" => {}
             _ => found.unknown.push(name.to_owned()),
         }

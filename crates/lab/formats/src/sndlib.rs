@@ -113,7 +113,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                         reader.bracket(")")?;
                         position = Position::of(latitude, longitude);
                         drawn |= position.is_none();
-                        // What may follow says nothing of the network.
+                        // The sections that may follow do not describe the network.
                         while reader.peek() == Some("(") {
                             reader.bracket("(")?;
                             reader.skip()?;
@@ -149,7 +149,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         graph.nodes.iter_mut().for_each(|node| node.position = None);
         graph.left_out.push("coordinates: some are no degrees, so all are taken for those of a drawing".into());
     }
-    // Links may stand before nodes.
+    // Links may precede nodes.
     for (link, [a, b]) in graph.links.iter_mut().zip(ends) {
         link.ends = [names.known(a.0, a.1)?, names.known(b.0, b.1)?];
     }

@@ -111,7 +111,7 @@ fn byte_of(position: &Position) -> usize {
 /// Returns the line of a record.
 fn line_of(text: &str, shift: usize, position: Option<&Position>) -> Place {
     let from = position.map_or(0, byte_of).saturating_add(shift).min(text.len());
-    // What stands before a record on lines of their own, such as comments, is counted as its part.
+    // Lines before a record, such as comments, count as part of it.
     let mut start = from;
     for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {
         if !line.trim().is_empty() && !line.starts_with('#') {

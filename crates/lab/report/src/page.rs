@@ -75,7 +75,7 @@ pub fn render(data: &ReportData) -> String {
     put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
     put(&["<script type=\"application/json\" id=\"report-data\">", &json, "</script>\n"]);
     put(&["<script>\n/*! uPlot (https://github.com/leeoniya/uPlot)\n", UPLOT_LICENCE, "*/\n", UPLOT_SCRIPT]);
-    // No framework, no build step: the files stand one after another as they are.
+    // No framework, no build step: the files are concatenated unchanged.
     put(&["\n</script>\n<script>\n(() => {\n'use strict';\n"]);
     for line in SCRIPT.iter().flat_map(|file| file.lines()).filter(|line| !is_comment(line)) {
         put(&[line, "\n"]);
@@ -306,8 +306,8 @@ struct PageData<'a> {
 
 fn data_json(data: &ReportData) -> String {
     let page = PageData { title: page_title(data), report: data, scheme_key: scheme_key(data), axes: axes(data) };
-    // The types hold nothing that JSON cannot (floats that are not finite become null), so this does not fail;
-    // should a later field change that, the page says so instead of being blank.
+    // JSON can represent all values of these types (non-finite floats become null), so this does not fail. If a later field
+    // changes that, the page shows the error.
     let json = serde_json::to_string(&page).unwrap_or_else(|error| {
         serde_json::json!({ "report": { "title": data.title, "warnings": [error.to_string()] } }).to_string()
     });

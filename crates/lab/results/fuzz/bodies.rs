@@ -26,7 +26,7 @@ fn reads_back<T: PartialEq + Debug + Display>(text: &str, read: fn(&str) -> Resu
     match read(text) {
         Ok(claim) => {
             let written = claim.to_string();
-            // Written out it has more spaces, and may be longer than what is read.
+            // The printed form has more spaces, and may exceed the maximum input length.
             if written.chars().count() <= LONGEST {
                 assert_eq!(read(&written).as_ref(), Ok(&claim), "{written}");
             }

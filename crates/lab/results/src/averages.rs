@@ -1,5 +1,5 @@
-//! Tables of what runs measured: a row a scheme, a part a point of the grid, and in each cell the mean over seeds with
-//! its 95 % confidence interval.
+//! Tables of measured values: a row per scheme, a part per point of the grid, and in each cell the mean over seeds with its
+//! 95 % confidence interval.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -11,7 +11,7 @@ use crate::stats::FEW;
 use crate::store::RunResults;
 use crate::summary::is_deterministic;
 
-/// A table that a scenario asks for.
+/// A table that a scenario requests.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableSpec {
     /// Its heading.
@@ -136,7 +136,7 @@ impl TableSpec {
         Ok(Self { title: raw.title, only: raw.only, without: raw.without, columns })
     }
 
-    /// The table of an experiment that asks for none: completion times and losses.
+    /// The table of an experiment that requests none: completion times and losses.
     pub fn of_completion_times() -> Self {
         let columns = [
             ("ended", "all.completed / all.count"),
@@ -229,7 +229,7 @@ impl TableSpec {
         self.only.as_ref().is_none_or(|only| named(only)) && !named(&self.without)
     }
 
-    /// The table of these runs: parts in the order in which their points come, rows in that of the schemes.
+    /// Returns the table of these runs: parts in the order of the points' first appearance, rows in that of the schemes.
     pub fn of(&self, runs: &[RunResults]) -> Table {
         let parts = by_point(runs.iter().filter(|run| self.shows(run)));
         let cell = |column: &Column, runs: &[&RunResults]| {
@@ -284,7 +284,7 @@ impl Column {
 /// The runs of one point of the grid, by their schemes' names.
 pub(crate) type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
 
-/// Runs by their points and then by their schemes, both in the order in which they come.
+/// Groups runs by point and then by scheme, both in the order of their first appearance.
 pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<(String, Schemes<'a>)> {
     let mut points: Vec<(String, Schemes<'a>)> = Vec::new();
     for run in runs {
@@ -295,7 +295,7 @@ pub(crate) fn by_point<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Ve
     points
 }
 
-/// The places in `runs` of those of each point of the grid, points in the order in which they come.
+/// The indices in `runs` for each point of the grid, points in the order of their first appearance.
 pub fn points(runs: &[RunResults]) -> Vec<Vec<usize>> {
     let mut points: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, run) in runs.iter().enumerate() {

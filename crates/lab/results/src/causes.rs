@@ -1,5 +1,5 @@
-//! Warnings grouped by cause. Each cause is listed once, with how many runs have it, where they lie in the grid, and
-//! one example.
+//! Warnings grouped by cause. Each cause is listed once, with the number of its runs, their place in the grid, and one
+//! example.
 
 use std::fmt;
 
@@ -128,14 +128,14 @@ fn listed(values: Vec<String>) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // A grid's whole numbers come as floats.
+        // A grid's integers are read as floats.
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }
 
-/// A text without what differs from run to run: words with digits (numbers, names of ports) and the units behind them.
-/// Several in a row become one `#`.
+/// Removes the parts of a text that differ between runs: words with digits (numbers, names of ports) and the units after
+/// them. Several in a row become one `#`.
 fn without_numbers(text: &str) -> String {
     const UNITS: [&str; 15] =
         ["ps", "ns", "us", "ms", "s", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "Mbps", "Gbps"];
@@ -198,7 +198,7 @@ mod tests {
                 "15 of 45 runs (scheme bbr; every load; every seed): the law bbr never acted",
             ]
         );
-        // Not every combination of what is named.
+        // Not every combination of the named values.
         assert_eq!(which(&said, &[0, 16]), "among scheme uno, gemini; load 0.2; seed 1, 2");
         assert_eq!(which(&said, &(0..45).collect::<Vec<_>>()), "");
     }

@@ -1,4 +1,4 @@
-//! Some of the runs of a grid, by their values of its keys.
+//! Selection of a grid's runs by the values of its keys.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -59,7 +59,7 @@ pub fn chosen(mut runs: Vec<RunResults>, wanted: &[(String, String)]) -> Result<
     Ok(runs)
 }
 
-/// Returns the key that a name stands for; the name itself where no point has such a key.
+/// Returns the full name of a key; the name itself if no point has such a key.
 fn in_full(runs: &[RunResults], name: &str) -> Result<String, NotFound> {
     match find(runs.iter().flat_map(|run| run.manifest.point.iter()).map(|(key, _)| key), name) {
         Lookup::One(key) => Ok(key.to_owned()),
@@ -116,7 +116,7 @@ fn not_found(runs: &[RunResults], key: &str, asked: &str) -> NotFound {
     NotFound::Value { known: listed(values), asked: asked.to_owned(), key }
 }
 
-/// Each once, in the order in which they come.
+/// Lists each once, in the order of first appearance.
 fn listed(texts: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
     for text in texts {

@@ -35,7 +35,7 @@ pub enum Error {
         /// The target.
         path: PathBuf,
     },
-    /// The target lies in other results.
+    /// The target is inside other results.
     #[error(
         "will not write `{}`: it lies in the results directory `{}`, whose files would get mixed with it; choose a directory \
          outside of that with --out", path.display(), around.display()
@@ -43,7 +43,7 @@ pub enum Error {
     Inside {
         /// The target.
         path: PathBuf,
-        /// The directory that it lies in.
+        /// The directory that contains it.
         around: PathBuf,
     },
     /// The target holds files that Narrows did not write.
@@ -77,7 +77,7 @@ pub enum Error {
         /// The number of all files.
         count: usize,
     },
-    /// A report whose present contents Narrows did not write.
+    /// A report that Narrows did not write, or that was changed since.
     #[error(
         "will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command again",
         path.display()
@@ -122,7 +122,7 @@ pub enum Error {
         /// The error.
         reason: String,
     },
-    /// A file is not what was written there.
+    /// A file differs from the file that Narrows wrote.
     #[error("{0}")]
     Differs(Differing),
     /// A file is of another version.
@@ -165,7 +165,7 @@ pub enum Error {
         /// End of the shorter of the two runs.
         ended: Span,
     },
-    /// Runs whose flows and ports were not sampled, at least not in that time.
+    /// Runs without samples of flows and ports, at least in the given time.
     #[error(
         "of the runs `{run}` no flow and no port was sampled between {from} and {to}; `[series]` in the \
          scenario chooses what is"
@@ -180,7 +180,7 @@ pub enum Error {
     },
 }
 
-/// A file of results that is not what was written there.
+/// A file of results that differs from the file that Narrows wrote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Differing {
     /// The file.

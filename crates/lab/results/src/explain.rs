@@ -24,7 +24,7 @@ pub const SHARE: f64 = 0.01;
 /// A scheme at a point of the grid.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
-    /// Its run's name; of several, what their names have in common: without the seed.
+    /// The name of its run, or for several runs the common part of their names: without the seed.
     pub name: String,
     /// Its runs by their names, which differ in their seeds alone.
     pub runs: Vec<String>,
@@ -259,7 +259,7 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
         .sort_unstable_by(|a, b| b.slowdown.total_cmp(&a.slowdown).then((a.run, a.row.flow).cmp(&(b.run, b.row.flow))));
     let count = ((flows.len() as f64 * share).round() as usize).clamp(1, flows.len());
     let sizes: Vec<u64> = flows.iter().map(|flow| flow.row.size.get()).collect();
-    // Most flows are nobody's typical one, and some are many flows'.
+    // Most flows are no flow's typical flow, and some are the typical flow of many.
     let mut known: Vec<Option<Box<Values>>> = vec![None; flows.len()];
     let mut add = |sum: &mut Values, place: usize| {
         let values = known[place].get_or_insert_with(|| Box::new(crowds[flows[place].run].values(&flows[place])));
@@ -306,7 +306,7 @@ const NOTHING: Values = [0.0; What::ALL.len()];
 fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
     let mut by_size: Vec<usize> = (0..sizes.len()).collect();
     by_size.sort_unstable_by_key(|&place| (sizes[place], place));
-    // From one size to the next, flows come in above and go out below.
+    // From one size to the next, flows enter at the upper end and leave at the lower end.
     let (mut here, mut above, mut below) =
         (Ranks::new(sizes.len()), by_size.iter().peekable(), by_size.iter().peekable());
     let mut typical = vec![Vec::new(); count];
@@ -326,7 +326,7 @@ fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
     typical
 }
 
-/// Some of the places from 0 to n, in order: a Fenwick tree of how many there are.
+/// A subset of the places from 0 to n, in order: a Fenwick tree of counts.
 struct Ranks {
     counts: Vec<usize>,
     len: usize,
@@ -424,7 +424,7 @@ impl Crowd {
         passed(&self.starts) - passed(&self.ends)
     }
 
-    /// Flows there on average from `begin` to `end`, which lies later.
+    /// Returns the mean number of flows there from `begin` to `end`; `end` is later than `begin`.
     fn mean(&self, begin: u64, end: u64) -> f64 {
         (self.until(end) - self.until(begin)) as f64 / (end - begin) as f64
     }
@@ -523,7 +523,7 @@ mod tests {
 
     #[test]
     fn the_slowest_stand_beside_flows_of_their_size() {
-        // Nineteen like one another, each alone; one that takes ten times as long, beside them all, and a large one.
+        // Nineteen similar flows, each alone; one concurrent with all of them that takes ten times as long, and a large one.
         let mut rows: Vec<FlowRow> =
             (0..19).map(|flow_number| flow(flow_number, 1, 10 * u64::from(flow_number), 2)).collect();
         let mut slow = flow(19, 1, 0, 20);
@@ -545,7 +545,8 @@ mod tests {
         // The large flow is no peer.
         assert_eq!(both(What::Timeouts), (3.0, 0.0));
         assert!(of(What::Timeouts).stands_out() && !of(What::Resent).stands_out());
-        // In its 20 us two others went to its host for 2 us each; a typical one is alone or beside the slow one.
+        // During its 20 us two other flows sent to its host for 2 us each; a typical flow is alone or concurrent with the
+        // slow one.
         assert!((of(What::ToHost(Class::Intra)).slowest - 0.2).abs() < 1e-12);
         assert_eq!(of(What::ToHost(Class::Inter)).slowest, 0.0);
     }
@@ -584,7 +585,7 @@ mod tests {
         // In 40 us, three others of that run for 2 us each and a fourth for none; in 15 us, one.
         let expected = f64::midpoint(6.0 / 40.0, 2.0 / 15.0);
         assert!((of(What::ToHost(Class::Intra)).slowest - expected).abs() < 1e-12);
-        // One of a seed alone is told by its own name.
+        // A group of a single run has the name of that run.
         let [alone] = &by_scheme(&runs[..1], 0.1)[..] else { panic!("one scheme") };
         assert_eq!((alone.name.as_str(), alone.classes[0].flows), ("dctcp,seed=1", 10));
     }

@@ -1,4 +1,4 @@
-//! A table of columns: what goes into a Parquet file and comes out of one.
+//! A table of columns, as written to and read from a Parquet file.
 
 use std::collections::BTreeMap;
 

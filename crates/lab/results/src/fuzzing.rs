@@ -6,8 +6,8 @@ use crate::store::{GridManifest, Manifest, Plan};
 use crate::summary::Summary;
 use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 
-/// Reads the bytes as a summary, a manifest of either kind and a plan. What is read can be written, and reads back as
-/// itself.
+/// Reads the bytes as a summary, a manifest of either kind and a plan. A parsed value can be written, and the text parses
+/// to the same value.
 pub fn json(bytes: &[u8]) {
     again::<Summary>(bytes);
     again::<Manifest>(bytes);

@@ -154,7 +154,7 @@ pub struct Emulator {
     /// The share of the run, 0 to 1, that a hypervisor took from a processor on average.
     #[serde(default)]
     pub stolen: f64,
-    /// The share of the run, 0 to 1, in which the router stood still, in stretches of over 1 ms.
+    /// The share of the run, 0 to 1, during which the router was stalled, in stretches of over 1 ms.
     #[serde(default)]
     pub stalled: f64,
 }
@@ -236,7 +236,7 @@ pub enum PointValue {
     Real(Option<f64>),
 }
 
-/// A training job: its flows stand one behind the other, iteration after iteration.
+/// A training job: its flows are consecutive, iteration after iteration.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TrainingJob {
     /// Its name, which is that of its traffic.
@@ -309,8 +309,8 @@ pub struct RunInfo {
     /// Ranges of flows, from one number up to, but without, another, that list more flows than can start. Those of them
     /// that never start are no part of results.
     pub open_ended: Vec<Range<u32>>,
-    /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
-    /// one interval.
+    /// Length of the spans in which Jain's index compares the flows' shares, rounded up to whole sampling intervals; zero
+    /// is one interval.
     pub fairness_window: Span,
     /// Set if the scenario sets `fairness_window`; if not, it is the longest base round trip.
     pub sets_fairness_window: bool,

@@ -1,9 +1,9 @@
 //! The measurements of a run: its summary, tables and series, their files on disk, the claims of papers judged against
 //! them, and comparisons.
 //!
-//! [`RunResults::new`] makes everything from what was run ([`RunInfo`], [`experiment::Setup`]) and what came of it
-//! ([`experiment::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and of a simulated run everything but
-//! [`summary::Engine`] is the same at any number of threads.
+//! [`RunResults::new`] makes everything from the run's input ([`RunInfo`], [`experiment::Setup`]) and its outcome
+//! ([`experiment::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and of a simulated run everything
+//! but [`summary::Engine`] is the same at any number of threads.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Panels of a paper's figure: how a paper draws what runs measured, and the values that it states. The keys are documented
+//! Panels of a paper's figure: how a paper plots its measurements, and the values that it states. The keys are documented
 //! in `docs/src/reference/claims.md`; the Python package draws them.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ pub struct Mark {
     pub scheme: Option<String>,
     /// The place on the x axis: a value of `x`, or a name of `places`.
     pub at: Option<serde_json::Value>,
-    /// The scheme whose measured value it is a multiple of.
+    /// The reference scheme: the measured value is a multiple of this scheme's value.
     pub of: Option<String>,
     /// The name in the legend; by default the paper's statement.
     pub label: Option<String>,
@@ -94,7 +94,7 @@ pub struct Panel {
     /// Runs of these values of keys alone.
     #[serde(default)]
     pub only: BTreeMap<String, serde_json::Value>,
-    /// The scheme by whose value others are divided.
+    /// The reference scheme: the values of others are divided by its value.
     pub over: Option<String>,
     /// The end of the whiskers: an expression like `y`.
     pub whiskers: Option<String>,

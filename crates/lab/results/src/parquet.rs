@@ -29,8 +29,9 @@ const CREATED_BY: &str = "narrows";
 const SCHEMA_KEY: &str = "narrows.schema";
 const TABLE_KEY: &str = "narrows.table";
 const ROWS_A_GROUP: usize = 1 << 18;
-/// A file with more rows than this has no more than so many to a byte: some column of every table, an identifier or a
-/// time, changes from row to row, and Snappy makes at most 64 bytes out of 3. One with more was made to fill the memory.
+/// Row count above which a file may have at most `ROWS_A_BYTE` rows per byte. Some column of every table, an identifier or
+/// a time, changes from row to row, and Snappy expands 3 bytes to at most 64. A file with more rows per byte was made to
+/// exhaust memory.
 const ROWS_OF_ANY_FILE: u64 = 1 << 20;
 const ROWS_A_BYTE: u64 = 16;
 
@@ -184,7 +185,7 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
         .flat_map(RowGroupMetaData::columns)
         .map(ColumnChunkMetaData::byte_range)
         .collect();
-    // Columns lie beside each other: together they are no longer than the file.
+    // Columns do not overlap: together they are no longer than the file.
     let total = ranges.iter().try_fold(0u64, |total, (_, length)| total.checked_add(*length));
     if total.is_none_or(|total| total > bytes.len() as u64)
         || !ranges.iter().all(|&(start, length)| pages_are_sound(&bytes, start, length))

@@ -16,7 +16,7 @@ pub enum Lookup<'a> {
     Several(Vec<&'a str>),
 }
 
-/// Finds the key that `name` stands for. Indices may be in brackets: `traffic[0].load`.
+/// Finds the key with the name `name`. Indices may be in brackets: `traffic[0].load`.
 pub(crate) fn find<'a>(keys: impl Iterator<Item = &'a str>, name: &str) -> Lookup<'a> {
     let name = name.replace('[', ".").replace(']', "");
     let name = name.as_str();
@@ -42,8 +42,8 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Returns true if `name` stands for the run `id`: the same scheme and the same values of the same keys, in the same order, each
-/// key in full or by an end that no other key has. `uno,load=0.4` stands for `uno,traffic.0.load=0.4`.
+/// Returns true if `name` means the run `id`: the same scheme and the same values of the same keys, in the same order, each
+/// key in full or by an end that no other key has. `uno,load=0.4` means `uno,traffic.0.load=0.4`.
 pub(crate) fn is_run(id: &str, name: &str) -> bool {
     let keys = || id.split(',').filter_map(|part| Some(part.split_once('=')?.0));
     let is_unique =
@@ -61,7 +61,7 @@ pub(crate) fn is_run(id: &str, name: &str) -> bool {
     }
 }
 
-/// Finds the run with the id `name`, else the runs whose ids `name` abbreviates.
+/// Finds the run with the id `name`, else the runs with `name` as an abbreviation of their ids.
 pub fn find_run<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Lookup<'a> {
     let mut found: Vec<&str> = Vec::new();
     for id in ids.filter(|id| is_run(id, name)) {

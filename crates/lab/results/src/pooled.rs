@@ -26,13 +26,13 @@ const MOST_DRAWS: usize = 1_000;
 const LEAST_DRAWS: usize = 200;
 /// Flows that are drawn together, about: a set of 100,000 has the least draws, and takes some tenths of a second.
 const WORK: usize = 20_000_000;
-/// 2^64 over the golden ratio, odd: what splitmix64 adds.
+/// 2^64 divided by the golden ratio, odd: the increment of splitmix64.
 const GAP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A value and its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Interval {
-    /// The value of what was measured.
+    /// The measured value.
     pub value: f64,
     /// The lower end.
     pub low: f64,
@@ -262,7 +262,7 @@ mod tests {
             / (1u64 << 53) as f64
     }
 
-    /// Returns five seeds of `flows` flows, whose slowdowns have an exponential distribution with a mean for each seed.
+    /// Returns five seeds of `flows` flows. Slowdowns are exponentially distributed, with a mean per seed.
     fn sample(seed: u64, flows: u32, mean: impl Fn(u64) -> f64) -> Sample {
         let of = |stratum: u64| {
             let slowdown = |flow: u32| -mean(stratum) * (1.0 - uniform(seed * 100 + stratum, flow.into())).ln();

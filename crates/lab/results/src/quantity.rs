@@ -1,8 +1,8 @@
-//! Numbers with units: what a claim's expressions are made of and what they come to.
+//! Numbers with units: the operands and results of a claim's expressions.
 
 use std::fmt;
 
-/// Powers of a bit and of a nanosecond: what a value measures.
+/// Powers of a bit and of a nanosecond: the dimension of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dimension {
     bits: i8,
@@ -132,8 +132,8 @@ impl Value {
 }
 
 impl Value {
-    /// In the unit that columns of tables have, and how its name ends there: nanoseconds (`ns`), `bytes`, `bps`; nothing for a
-    /// plain number, and what the value measures for everything else.
+    /// In the unit that columns of tables have, and the suffix of its name there: nanoseconds (`ns`), `bytes`, `bps`; no
+    /// suffix for a plain number, and the dimension for everything else.
     pub fn as_in_tables(&self) -> (f64, String) {
         match self.dimension {
             Dimension::NUMBER => (self.amount, String::new()),
@@ -146,8 +146,8 @@ impl Value {
 }
 
 impl Value {
-    /// The largest unit that is not over the amount, with how many of the value's own units it is; none for plain numbers and
-    /// what no unit measures.
+    /// The largest unit that does not exceed the amount, with its length in the value's own units; none for plain numbers
+    /// and dimensions without units.
     fn unit(&self) -> Option<(f64, &'static str)> {
         let scale = |unit: &Unit| unit.times as f64 / unit.over as f64;
         // Powers of ten only, and no time under a nanosecond: picoseconds are for literals.

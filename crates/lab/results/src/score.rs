@@ -119,7 +119,7 @@ pub enum ScoreError {
         /// The reason.
         why: String,
     },
-    /// A file of values whose tables lack a metric.
+    /// A file of values without a table that has all of these metrics.
     #[error("no table of this file has all of these metrics; it has {known}")]
     NoTable {
         /// The metrics of its tables.
@@ -189,7 +189,7 @@ struct Measured {
     cells: Vec<Vec<f64>>,
 }
 
-/// A scheme's name and label, and what it measured by point.
+/// A scheme's name and label, and its measured values by point.
 type OfScheme = (String, String, Vec<(String, Measured)>);
 
 /// Runs by point.
@@ -313,8 +313,8 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Refuses a reference that is damaged, since it may come from a file, or of another scenario than the one of that name.
-    /// Does not compare its points and seeds with any runs.
+    /// Refuses a damaged reference, since it may be from a file, and a reference of another scenario than `scenario`. Does
+    /// not compare its points and seeds with any runs.
     ///
     /// # Errors
     /// When there are no metrics or points, a metric cannot be read, or a value is missing or duplicate; also when the
@@ -516,7 +516,7 @@ mod tests {
         let mut other = schemes();
         other[3].manifest.scenario = "other".into();
         assert!(said(&other).contains("`other`"));
-        // What was edited sizes and indexes nothing.
+        // An edited reference causes no excessive size and no invalid index.
         let broken: [fn(&mut Reference); 7] = [
             |it| it.points[0].cells.truncate(1),
             |it| it.points[1].cells[1].by_seed.clear(),

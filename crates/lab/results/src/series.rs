@@ -32,8 +32,7 @@ pub struct Rates {
     pub time_ns: Vec<u64>,
     /// The flows.
     pub flows: Vec<FlowRate>,
-    /// Jain's index of what flows got in each interval, by the rules of [`summary::fairness`]; none where it is not
-    /// defined.
+    /// Jain's index of the flows' rates in each interval, by the rules of [`summary::fairness`]; none if it is not defined.
     pub jain: Vec<Option<f64>>,
 }
 
@@ -81,7 +80,7 @@ pub struct Trace {
     pub values: Vec<f64>,
 }
 
-/// The flows of one collective operation: what its ranks sent, step by step. Lists of one length.
+/// The flows of one collective operation: the bytes that its ranks sent, step by step. The lists have one length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Steps {
     /// The traffic's name.

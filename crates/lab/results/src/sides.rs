@@ -1,10 +1,10 @@
 //! The same runs on two backends, side by side, flow by flow, over a window of time: rates, round trips and queues. A
 //! view, not a gate: it shows where a target holds.
 //!
-//! Means are over time. A flow's rate is what was acknowledged in the window over the window's length, from the
-//! samples in `rates.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the
-//! mean of the smoothed one, a queue the mean of its samples in `ports.parquet`. Drops and marks are only counted, not
-//! sampled: they are those of the whole run.
+//! Means are over time. A flow's rate is the bytes acknowledged in the window divided by the window's length, from the
+//! samples in `rates.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the mean of
+//! the smoothed one, a queue the mean of its samples in `ports.parquet`. Drops and marks are only counted, not sampled:
+//! they are those of the whole run.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::store::RunResults;
 use crate::tables::{FlowRow, Port, PortRow};
 use crate::{Error, stats};
 
-/// Flows whose base round trips differ by at most this share are of one group.
+/// Maximum relative difference of the base round trips of one group.
 const ALIKE: f64 = 0.05;
 
 /// The tolerated difference between two backends.
@@ -612,7 +612,7 @@ mod tests {
         assert!(found.flows.len() >= 4 && found.ports.len() > 4 && !found.groups.is_empty());
         assert!(found.flows.iter().chain(&found.groups).all(|flow| flow.rate_holds == Some(true)));
         assert!(found.ports.iter().all(|port| port.delay_holds == Some(true)));
-        // Over the whole run a flow gets all of it.
+        // Over the complete run a flow is credited with all its bytes.
         for flow in &found.flows {
             let delivered = run.flows.rows[flow.flows[0] as usize].delivered.get() as f64;
             close(flow.rate_bps.a, delivered * 8e9 / run.summary.ended_ns);

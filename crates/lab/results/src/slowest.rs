@@ -48,8 +48,9 @@ impl SlowGroup {
     }
 }
 
-/// The slowest flows of each scheme at each point and of each part, all seeds together; groups whose slowest are slowest come
-/// first. `share` is that of a group: over 0, at most 1. Groups in which no flow ended are left out.
+/// The slowest flows of each scheme at each point and of each part, all seeds together; the groups with the slowest flows
+/// come first. `share` is the share of a group's flows to return: over 0, at most 1. Groups without completed flows are
+/// left out.
 pub fn slowest(runs: &[RunResults], by: &GroupBy, class: Option<Class>, share: f64) -> Vec<SlowGroup> {
     let mut groups = Vec::new();
     for (_, schemes) in by_point(runs) {

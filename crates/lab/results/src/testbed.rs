@@ -257,7 +257,7 @@ pub(crate) fn results_of(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Ru
     RunResults::new(info, &program, setup, outcome, times).unwrap()
 }
 
-/// Everything of [`two_datacenters`].
+/// All parts of [`two_datacenters`].
 pub(crate) fn results() -> RunResults {
     let (info, setup, outcome) = two_datacenters();
     results_of(&info, &setup, &outcome)

@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// A number whose sign is its lowest bit.
+    /// Reads a number that has its sign in the lowest bit (zigzag).
     fn signed(&mut self) -> Option<i64> {
         let number = self.number()?;
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
@@ -90,12 +90,12 @@ impl<'a> Walk<'a> {
                 more => id.checked_add(more.into())?,
             };
             match head & 0xf {
-                // A boolean field lies in its head.
+                // The value of a boolean field is in its header.
                 1 | 2 => {}
                 5 if depth == 0 && id == PAGE_SIZE => self.page_size = i32::try_from(self.signed()?).ok(),
                 kind => {
                     self.value(kind, depth)?;
-                    // The library reads this field as an i32, whatever its kind says.
+                    // The library reads this field as an i32, whatever type the file states.
                     if depth == 0 && id == PAGE_SIZE {
                         self.page_size = None;
                     }

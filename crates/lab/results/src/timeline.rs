@@ -52,7 +52,7 @@ impl Message {
     }
 }
 
-/// The name of the first track, by which a file is known again.
+/// The name of the first track, which identifies a file as ours.
 const FIRST: &str = "flows, by the host that sends";
 
 /// Returns whether a file begins as a trace of Narrows does.
@@ -128,7 +128,7 @@ impl Trace {
 struct Lanes(Vec<(u64, u64)>);
 
 impl Lanes {
-    /// The track of a slice. Slices come in the order in which they begin.
+    /// The track of a slice. Slices are passed in order of their begin.
     fn of(&mut self, [begin, end]: [u64; 2], mut track: impl FnMut(usize) -> u64) -> u64 {
         if let Some((free, until)) = self.0.iter_mut().find(|(_, until)| *until <= begin) {
             *until = end;
@@ -255,7 +255,7 @@ fn pauses(run: &RunResults, trace: &mut Trace) {
     }
 }
 
-/// A counter each for what was sampled of ports and switches.
+/// Adds a counter for each sampled value of ports and switches.
 fn ports(run: &RunResults, trace: &mut Trace) {
     let table = &run.ports;
     if !table.rows.is_empty() {

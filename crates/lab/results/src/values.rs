@@ -67,11 +67,11 @@ impl TableValues {
         Self { scenario, scale: scale.to_owned(), code, table: specs.iter().map(|spec| of_table(spec, runs)).collect() }
     }
 
-    /// The best of each of these metrics at each point, but for newcomers, as a reference for scores. Metrics come from the
-    /// first table that has all of them.
+    /// The best value of each of these metrics at each point, except for newcomers, as a reference for scores. Metrics are
+    /// from the first table that has all of them.
     ///
     /// # Errors
-    /// When no table has all of the metrics, one cannot be read, a newcomer is unknown, or nothing is left to compare with.
+    /// If no table has all of the metrics, one cannot be read, a newcomer is unknown, or no scheme is left to compare with.
     pub fn reference(&self, cells: &[String], newcomers: &[String]) -> Result<Reference, ScoreError> {
         let parsed = |metric: &String| {
             expression_of_a_run(metric).map_err(|error| ScoreError::Metric { metric: metric.clone(), error })

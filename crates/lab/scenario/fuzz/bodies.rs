@@ -70,7 +70,7 @@ pub(crate) fn hpcc(bytes: &[u8]) {
     }
 }
 
-/// A schedule as text or as bytes; what is imported can be read.
+/// A schedule as text or as bytes; the imported scenario can be read.
 pub(crate) fn goal(bytes: &[u8]) {
     let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.goal" };
     match import_goal(bytes, &GoalOptions { placement: Placement::Block, eager: "100B" }, None, &names) {
@@ -79,7 +79,7 @@ pub(crate) fn goal(bytes: &[u8]) {
     }
 }
 
-/// The same trace for two ranks; what is imported can be read.
+/// The same trace for two ranks; the imported scenario can be read.
 pub(crate) fn chakra(bytes: &[u8]) {
     let files = [("fuzz.0.et", bytes.to_vec()), ("fuzz.1.et", bytes.to_vec())];
     match import_chakra(&files, Some(("{\"g\": [1, 0]}", "fuzz.json")), None, Placement::Block, "fuzz") {
@@ -88,7 +88,7 @@ pub(crate) fn chakra(bytes: &[u8]) {
     }
 }
 
-/// An algorithm of MSCCL; what is imported can be read.
+/// An algorithm of MSCCL; the imported scenario can be read.
 pub(crate) fn msccl(bytes: &[u8]) {
     let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.xml" };
     match import_msccl(&text(bytes), "1MB", None, Placement::Packed, &names) {
@@ -97,7 +97,7 @@ pub(crate) fn msccl(bytes: &[u8]) {
     }
 }
 
-/// A workload of SimAI; what is imported can be read.
+/// A workload of SimAI; the imported scenario can be read.
 pub(crate) fn simai(bytes: &[u8]) {
     let names = TrafficNames { scenario: "fuzz", traffic: "fuzz.txt" };
     let options = SimaiOptions { placement: Placement::Block, passes: 2, ranks: None };

@@ -5,7 +5,7 @@ use crate::quantity::Decimal;
 use crate::{Error, decode::At, inputs::Inputs, kind::Kind};
 use files::BYTE_ORDER_MARK;
 
-/// The distributions that come with this crate; `data/flow-sizes/README.md` has their sources.
+/// The distributions included in this crate; `data/flow-sizes/README.md` has their sources.
 const SHIPPED: [(&str, &str); 5] = [
     ("websearch", include_str!("../data/flow-sizes/websearch.txt")),
     ("facebook-hadoop", include_str!("../data/flow-sizes/facebook-hadoop.txt")),
@@ -33,7 +33,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// The names of those that come with this crate.
+    /// The names of the included distributions.
     pub fn shipped() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }

@@ -26,7 +26,7 @@ pub enum Error {
     /// A file cannot be read.
     #[error("error: {0}")]
     Unreadable(
-        /// The file, what is wrong with it, and the file that was perhaps meant.
+        /// The file, the error in it, and the file that was probably meant.
         String,
     ),
 }
@@ -114,7 +114,7 @@ impl std::fmt::Display for Diagnostic {
 /// A range of bytes in one of the texts read; the place of a default is [`Origin::NOWHERE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// Number of the text; none for what is in no text.
+    /// Number of the text; none for a value that is not from a text.
     source: Option<u32>,
     start: u32,
     end: u32,
@@ -273,7 +273,7 @@ impl Sources {
     }
 }
 
-/// The origin's range as far as its first line goes, on character boundaries and not empty where that can be.
+/// The first line of the origin's range, on character boundaries and not empty if possible.
 fn first_line(text: &str, origin: Origin) -> std::ops::Range<usize> {
     let on_boundary = |mut at: usize| {
         at = at.min(text.len());

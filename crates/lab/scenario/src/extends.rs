@@ -1,7 +1,7 @@
 //! `extends`: a scenario that is another one with changes.
 //!
-//! Tables are laid over each other key by key. Everything else replaces what was there, and so does a table of another
-//! `kind`. What `without` names is taken away first.
+//! Tables are merged key by key. Any other value replaces the inherited one, and so does a table of another `kind`. Keys in
+//! `without` are removed first.
 
 use std::path::{Component, Path as FilePath};
 
@@ -15,14 +15,14 @@ use crate::tree::{Node, Value, parse};
 /// A file may extend one that extends another, so often.
 const MOST: usize = 8;
 
-/// A file that extends another, and what it takes away from the chain that it extends.
+/// A file that extends another, and the keys that it removes from the chain that it extends.
 struct Layer {
     over: Node,
     extends: String,
     without: Vec<At<String>>,
 }
 
-/// A file as it is with what it extends, files being in `directory`; itself if it extends nothing.
+/// Merges a file with the files that it extends, from `directory`; returns the file itself if it extends none.
 pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut Sources) -> Result<Node, Fault> {
     let mut layers: Vec<Layer> = Vec::new();
     let mut whole = root;
@@ -77,7 +77,7 @@ fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, Fault> {
     T::decode(&entries.remove(at).node).map(Some)
 }
 
-/// Takes away a key of a file and what it extends.
+/// Removes a key of a file and of the files that it extends.
 fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault> {
     let path = Path::parse(key, key.origin)?;
     let missing = || {

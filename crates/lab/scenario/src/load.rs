@@ -102,11 +102,11 @@ fn near_file(path: &FilePath) -> Option<String> {
     Some(path.with_file_name(nearest(name, &names)?).display().to_string())
 }
 
-/// Reads a scenario from text. `origin` is the file that it came from: errors name it, and files that the scenario
-/// names are found next to it.
+/// Reads a scenario from text. `origin` is the text's file: errors name it, and files that the scenario names are found
+/// next to it.
 ///
 /// # Errors
-/// When the text is not TOML, or has invalid contents.
+/// If the text is not TOML, or has invalid contents.
 pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Error> {
     let mut sources = Sources::default();
     match read(text, origin, overrides, &mut sources) {
@@ -117,11 +117,11 @@ pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario
     }
 }
 
-/// A scenario file as it is written, without defaults and with what it extends: its keys and values as JSON. Only its syntax is
-/// looked at. `origin` is the file that errors name.
+/// A scenario file as it is written, without defaults and merged with the files that it extends: its keys and values as
+/// JSON. Only the syntax is checked. `origin` is the file that errors name.
 ///
 /// # Errors
-/// When the text is not TOML, or what it extends cannot be read.
+/// If the text is not TOML, or a file that it extends cannot be read.
 pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> {
     let mut sources = Sources::default();
     tree_of(text, origin, &mut sources).map(|root| root.to_json()).map_err(|fault| sources.explain(fault))

@@ -1,5 +1,5 @@
-//! `--set a.b=value`, `--over a.b=1,2`, `--seed`, and the choice of a scale and a cause: values laid over a file before it is read,
-//! so that the same reader checks them and errors point at what set them.
+//! `--set a.b=value`, `--over a.b=1,2`, `--seed`, and the choice of a scale and a cause: values that replace those of a
+//! file before it is decoded, so that the same code checks them and errors point at the option that set them.
 
 use crate::error::{Fault, Origin, Sources};
 use crate::overlay::{Path, set};
@@ -11,22 +11,22 @@ pub const SET: &str = "--set";
 /// Values that replace those of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Overrides {
-    /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no
-    /// TOML value is a string.
+    /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; a value that
+    /// is not valid TOML is a string.
     pub set: Vec<(String, String)>,
-    /// Keys that take several values in turn, in place of what `[grid]` has for them; the values are an array in TOML.
+    /// Keys that take several values in turn, in place of their values in `[grid]`; the values are an array in TOML.
     pub over: Vec<(String, String)>,
     /// Replaces `seed`.
     pub seed: Option<u64>,
     /// Chooses a `[scale.*]`.
     pub scale: Option<String>,
-    /// Chooses a `[[cause]]`, whose change is laid over the file and its scale.
+    /// Chooses a `[[cause]]`; its change is applied to the file and its scale.
     pub cause: Option<String>,
     /// Keys that runs do without, such as `host.jitter`: taken out of the file and of all schemes.
     pub without: Vec<String>,
 }
 
-/// Parses the key and value of an argument, whose text is `source`.
+/// Parses the key and value of an argument. The argument's text is `source`.
 fn argument(key: &str, text: &str, source: u32) -> Result<(Path, Node), Fault> {
     let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
     let value_at = key.len() + 1;
@@ -34,7 +34,7 @@ fn argument(key: &str, text: &str, source: u32) -> Result<(Path, Node), Fault> {
     Ok((path, shifted(value, value_at)))
 }
 
-/// Lays the arguments over a file, whose own keys are `keys`.
+/// Applies the arguments to a file with the keys `keys`.
 pub(crate) fn apply_arguments(
     root: &mut Node,
     overrides: &Overrides,

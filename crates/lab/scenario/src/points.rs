@@ -59,7 +59,7 @@ impl Axis {
     }
 }
 
-/// Everything that changes over the points.
+/// All keys that change over the points.
 fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
     let mut axes = of_grid(root.get("grid"))?;
     axes.extend(of_list(root.get("points"))?);
@@ -241,7 +241,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
         let mut laid = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
-        // The only axis that has another step than its first, and how far apart its steps' points lie.
+        // The only axis with another step than its first one, and the distance between the points of its steps.
         let mut only = None;
         for axis in axes {
             rest /= axis.steps.len();

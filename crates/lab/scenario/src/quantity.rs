@@ -272,7 +272,7 @@ const SPEEDS: Units = &[
     ("PFLOPS", 1_000_000_000_000_000),
 ];
 
-/// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
+/// The longest time in files: 10^6 s, a tenth of the range of a [`Span`].
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The same as a span.
 #[cfg(feature = "import")]
@@ -570,7 +570,7 @@ pub fn amount(text: &str) -> Option<(f64, &'static str)> {
     })
 }
 
-/// The ends of a range of numbers of one kind, both of which belong to it.
+/// The ends of a range of numbers of one kind, both inclusive.
 #[derive(Clone, Debug)]
 pub struct Ends {
     from: Number,

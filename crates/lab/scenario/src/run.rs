@@ -21,7 +21,7 @@ pub struct Run {
     pub config: Arc<Config>,
     /// Keys that the scheme sets and this run does without. Its label names them, too.
     pub without: Vec<String>,
-    /// The file with what was laid over it, for errors.
+    /// The file with all overrides applied, for errors.
     pub(crate) root: Arc<Node>,
     pub(crate) inputs: Inputs,
 }

@@ -93,7 +93,7 @@ impl Without {
         Self(keys.iter().map(argument).collect())
     }
 
-    /// Takes the keys out of a file, from all schemes and places. Returns what each scheme lost.
+    /// Removes the keys from a file, from all schemes and places. Returns the keys that each scheme lost.
     pub(crate) fn take_from(&self, root: &mut Node) -> Result<Vec<Lost>, Fault> {
         if self.0.is_empty() {
             return Ok(Vec::new());

@@ -13,7 +13,7 @@ use crate::tree::Node;
 /// The most keys: the sequence has no more dimensions.
 const MOST_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
 
-/// A key's values: where a number from 0 to 1 lies among them.
+/// A key's values: maps a number from 0 to 1 to one of them.
 enum Between {
     Range { ends: Ends, spread: SpreadWord },
     Choice(Vec<Node>),
@@ -92,7 +92,7 @@ impl Between {
         let edge = if ends.is_whole() { 0.5 } else { 0.0 };
         let value = match spread {
             SpreadWord::Linear => (low - edge) + at * (high - low + 2.0 * edge),
-            // By a library, and not by the machine's: every machine gives the same bits.
+            // A library's `log`, not the machine's: every machine computes the same bits.
             SpreadWord::Log => {
                 let [low, high] = [low - edge.min(low / 2.0), high + edge].map(libm::log);
                 libm::exp(low + at * (high - low))
@@ -135,7 +135,7 @@ mod tests {
             let range = |place: usize, low: f64, high: f64| of(place).all(|it| (low..=high).contains(&it));
             assert!(range(0, 0.001, 0.1) && range(1, 1e5, 1e7) && range(2, 1e7, 2e10), "{method}");
             assert!(range(3, 20.0, 80.0) && range(4, 1.0, 4.0), "{method}: {:?}", column(&points, 3));
-            // Half of a logarithmic range lies below its geometric mean.
+            // Half of a logarithmic range is below its geometric mean.
             let below = of(0).filter(|&it| it < 0.01).count();
             assert!((85..=115).contains(&below), "{method}: {below}");
             for every in ["1", "2", "3", "4"] {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn points_that_are_alike_are_there_once() {
         assert_eq!(drawn("points = 100\nkeys.a = [1, 2]\nkeys.b = [true, false]").unwrap().len(), 4);
-        // Tables and arrays are alike if what is in them is.
+        // Tables and arrays are alike if their contents are.
         assert_eq!(drawn("points = 100\nkeys.a = [{ x = 1 }, { x = 2 }, [1], [2]]").unwrap().len(), 4);
     }
 

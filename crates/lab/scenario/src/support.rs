@@ -254,8 +254,8 @@ struct Refused {
 }
 
 impl Run {
-    /// Checks that a host supports all keys that the run sets to other values than their defaults. Returns the keys that are
-    /// ignored because real hosts have by themselves what they model.
+    /// Checks that a host supports all keys that the run sets to other values than their defaults. Returns the keys that
+    /// are ignored because they model properties that real hosts have by themselves.
     ///
     /// # Errors
     /// With the keys that the host does not support.
@@ -267,7 +267,7 @@ impl Run {
         let hosts = self.config.host.with(self.config.schemes.get(&self.scheme).and_then(|it| it.host.as_ref()));
         let laws = self.laws_by_table();
         let (mut ignored, mut refused): (Vec<String>, Vec<Refused>) = (Vec::new(), Vec::new());
-        // What is inside a refused table needs no word of its own.
+        // Keys inside a refused table need no message of their own.
         let mut inside: Option<Vec<String>> = None;
         for key in set_keys(&self.config, &self.scheme) {
             let is_run = host != RealHost::Programs || !["traffic", "job"].contains(&&*key.path[0]);
@@ -381,7 +381,7 @@ mod tests {
         flows = [{ src = 0, dst = 1, size = "1MB" }]
     "#;
 
-    /// Settings of keys that some host does not heed, one key each, with what they need beside them.
+    /// Settings of keys that some backend ignores, one key each, with the other settings that they require.
     const SETTINGS: &[(&str, &[&str])] = &[
         ("switch", &["switch.buffer=\"1MB\""]),
         ("clock.ties", &["clock.ties=\"scheduled\"", "switch.buffer=\"1MB\""]),
@@ -490,7 +490,7 @@ mod tests {
     fn every_key_without_effect_is_tried() {
         let tried: BTreeSet<&str> =
             SETTINGS.iter().map(|(name, _)| name.rsplit('.').next().unwrap_or_default()).collect();
-        // Tables inside of keys that no host supports, and those of kinds of traffic that `list` stands for.
+        // Tables inside keys that no backend supports, and tables of traffic kinds that `list` represents here.
         let refused_whole =
             ["Switch", "PfcTable", "TrimTable", "CreditQueueTable", "Lscc", "SwingTable", "PlbTable", "RepsTable"];
         let heeded = |support: &Support| matches!(support, Heeded);

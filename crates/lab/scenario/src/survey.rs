@@ -163,7 +163,7 @@ impl Survey {
         let mut sum = 0u128;
         for (a, group) in self.groups.iter().enumerate() {
             let both = count(group, true, true);
-            // Those who may receive, too, are no destinations of their own.
+            // A sender that may also receive is not its own destination.
             for (own, itself) in [(both, 1), (count(group, true, false) - both, 0)] {
                 let (mut destinations, mut links) = (0u128, 0u128);
                 for (b, other) in self.groups.iter().enumerate() {

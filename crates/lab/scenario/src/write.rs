@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::tree::{Entry, Node, Value};
 
-/// Returns the text of the scenario file for a JSON object, as [`crate::as_written`] returns one. Keys whose value is
-/// null are left out.
+/// Returns the text of the scenario file for a JSON object, as [`crate::as_written`] returns one. Keys with the value null
+/// are left out.
 pub fn toml_of(root: &serde_json::Value) -> String {
     to_toml(&from_json(root))
 }

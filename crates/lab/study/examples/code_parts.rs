@@ -2,7 +2,7 @@
 //!
 //!     code_parts list                        modules of each part, as JSON
 //!     code_parts trace DIR                   rewrites the sources in DIR, a copy of the workspace, so that each run
-//!                                            notes the modules whose functions it enters
+//!                                            records the modules with functions that it calls
 //!     code_parts mutate DIR SEED MODULE TRY  changes a constant or a comparison in a module of the copy
 
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn trace(copy: &Path) -> Result<(), String> {
         }
         write(&module.file, &text)?;
     }
-    // The simulator's backend notes what each run entered.
+    // The simulator's backend records the modules that each run entered.
     let host = copy.join("crates/lab/study/src/host.rs");
     let text = fs::read_to_string(&host).map_err(|error| error.to_string())?;
     let begin = "let outcome = if self.checked {";

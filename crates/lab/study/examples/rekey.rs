@@ -3,10 +3,11 @@
 //!
 //!     rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [options of `narrows sweep`]
 //!
-//! OLD and NEW are two builds of the command; RESULTS is a directory of results that OLD made of SCENARIO with these options.
-//! A sample of its runs, drawn with a seed, is done again by both builds. Only if what both left and what was kept is equal,
-//! value by value, every finished run of RESULTS gets the key that NEW has for it, with the evidence in its manifest. The
-//! runs then lie in RESULTS as an unfinished set: the command that made them puts it in place, and runs nothing.
+//! OLD and NEW are two builds of the command; RESULTS is a directory of results that OLD made of SCENARIO with these
+//! options. A sample of its runs, drawn with a seed, is done again by both builds. Only if the results of both and the kept
+//! results are equal, value by value, every finished run of RESULTS gets the key that NEW has for it, with the evidence in
+//! its manifest. The runs then lie in RESULTS as an unfinished set: the command that made them puts it in place, and runs
+//! nothing.
 //!
 //! A change of `results` alone changes no key, and needs none of this.
 
@@ -107,7 +108,7 @@ impl Options {
                 self.results.display()
             )));
         }
-        // A run that another build or other options left has another key than the old build gives it.
+        // A run of another build or with other options has a key that differs from the old build's key for it.
         for (run, place) in &kept {
             let manifest = manifest_of(place).map_err(not_equal)?;
             if before.get(run) != Some(&manifest.key) {

@@ -78,7 +78,7 @@ impl<'a> Key<'a> {
         let unit = amounts.as_ref().and_then(|all| all.first()).map_or("", |(_, unit)| unit);
         let kind = match &amounts {
             None => Kind::Text,
-            // Exact as a whole number and as what is written.
+            // Exact as an integer and in its written form.
             Some(_) if values.iter().all(|value| value.parse::<i64>().is_ok_and(|it| it.abs() < 1 << 53)) => {
                 Kind::Whole
             }

@@ -172,7 +172,7 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
         laws.retain(|name, _| brought.contains(&name.as_str()));
     }
     if let Some(root) = resolved.as_object_mut() {
-        // A scenario without laws of its own is what it was before there were any.
+        // A scenario without laws of its own has the same description as before laws of its own existed.
         if brought.is_empty() {
             root.remove("laws");
         }

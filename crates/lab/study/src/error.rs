@@ -50,7 +50,7 @@ pub enum Error {
     /// Interrupted by the observer.
     #[error("interrupted")]
     Interrupted,
-    /// Some runs were not finished; the others are kept.
+    /// Runs were left unfinished; the others are kept.
     #[error("{cause}; {}", kept(*finished, *of))]
     Stopped {
         /// The error that stopped the study.

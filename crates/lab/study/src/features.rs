@@ -1,4 +1,4 @@
-//! Names of the optional features whose code has a version of its own.
+//! Names of the optional features with code that has a version of its own.
 
 /// Erasure coding.
 pub(crate) const CODING: &str = "coding";

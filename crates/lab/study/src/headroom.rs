@@ -27,7 +27,8 @@ impl Trial {
         let packet = u64::from(self.payload) + 64;
         let xoff = 64 * packet;
         let total = headroom.get().saturating_mul(4).saturating_add(64 * xoff).saturating_add(1 << 20);
-        // What the sender has until the pause holds: what fills the threshold, twice the cable, and some.
+        // Bytes that the sender sends until the pause takes effect: those that fill the threshold, twice the cable, and a
+        // margin.
         let needed = xoff + self.rate.bytes_in(self.delay).get().saturating_mul(2) + headroom.get() + 256 * packet;
         let fills = self.rate.time_for(Bytes::new(needed));
         let stop = fills.ps().saturating_add(self.delay.ps().saturating_mul(4)).saturating_add(1_000_000_000);

@@ -40,7 +40,7 @@ pub trait Host: Sync {
 pub enum StudySize {
     /// The run is alone.
     OneRun,
-    /// There are others.
+    /// One of several runs.
     ManyRuns,
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn record(
 }
 
 impl Simulator {
-    /// Executes a run whose laws `make_law` creates: for backends with external laws.
+    /// Executes a run with laws that `make_law` creates: for backends with external laws.
     ///
     /// # Errors
     /// If the run is interrupted, or fails its self-check.

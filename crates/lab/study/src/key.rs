@@ -1,9 +1,9 @@
 //! Run keys: a hash of all that a run's results depend on.
 //!
-//! Everything a run is built from is data when it begins: its set-up, its laws' settings, its flows' classes and groups. The
-//! key covers it as data, so it does not matter which code made it. What happens while it runs is code: the key covers
-//! the versions of the engine, of the run's laws and of the features that it uses. What records a finished run
-//! (`results`) is no part of the key: its version is in the manifest.
+//! Everything a run is built from is data when it begins: its set-up, its laws' settings, its flows' classes and groups.
+//! The key covers it as data, so it does not matter which code made it. Behaviour during the run is code: the key covers
+//! the versions of the engine, of the run's laws and of the features that it uses. The code that stores a finished run
+//! (`results`) is not part of the key: its version is in the manifest.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

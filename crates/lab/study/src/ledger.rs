@@ -1,8 +1,8 @@
 //! The ledger of a study: its runs, their attempts and durations, and the errors of failed runs.
 //!
-//! It is an SQLite database next to the results, so that others can read it during the runs. Whether a run is finished
-//! is decided by the results themselves, whose files are checked by their hashes. A ledger that is lost or damaged
-//! loses failures and times, but no run.
+//! It is an SQLite database next to the results, so that others can read it during the runs. The results themselves decide
+//! whether a run is finished; their files are checked by hash. A lost or damaged ledger loses failures and times, but no
+//! run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -79,9 +79,9 @@ pub struct Entry {
     pub error: Option<String>,
 }
 
-/// The ledger of a results directory, whose lock is held by the ledger's writer.
+/// The ledger of a results directory. Its writer holds the directory's lock.
 ///
-/// Nothing waits for it: while another program prevents writes, notes are queued and retried.
+/// Runs do not wait for it: while another program prevents writes, notes are queued and retried.
 #[derive(Default)]
 pub struct Ledger(Mutex<Option<Opened>>);
 
@@ -156,7 +156,7 @@ impl Opened {
         }
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::ZERO)?;
-        // A killed process loses nothing so; a machine that loses its power may damage it, and then it is begun anew.
+        // A killed process loses nothing this way. A power failure may damage the file, and then it is created again.
         connection.pragma_update(None, "synchronous", "OFF")?;
         let row = |it: &Planned<'_>| Row {
             run: it.run.to_owned(),
@@ -315,7 +315,7 @@ impl Notes for Ledger {
         drop(self.lock().take());
         let path = out.join(LEDGER);
         if is_ledger(&path) {
-            // First what a writer that was killed left beside it: alone, nobody would know it again.
+            // First the leftovers of a writer that was killed: without the ledger, they could not be recognised later.
             let _ = std::fs::remove_file(out.join(LEDGER_JOURNAL));
             let _ = std::fs::remove_file(path);
         }
@@ -452,7 +452,7 @@ mod tests {
             ledger.begun(name).unwrap();
             ledger.ended(name, Duration::from_secs(1), None).unwrap();
         }
-        // One note alone would wait for so long if it waited for the reader.
+        // Each note alone would wait that long if it waited for the reader.
         assert!(clock.elapsed() < PATIENCE, "{:?}", clock.elapsed());
         assert_eq!(finished(&scratch.0), 0);
         drop(reader);

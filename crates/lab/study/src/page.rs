@@ -81,7 +81,7 @@ pub fn of_results(runs: &[RunResults], warnings: Vec<String>) -> String {
     let page = Page {
         name: text("name"),
         title: text("title"),
-        // What a paper says is no part of a run.
+        // The claims of a paper are not part of a run.
         paper: String::new(),
         subtitle: text("description"),
         scale: None,

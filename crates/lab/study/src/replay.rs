@@ -1,9 +1,9 @@
 //! Repetition of runs from a results directory, with a log of some flows: for `narrows explain`.
 //!
-//! A run's manifest has every setting, so the run can be built again. Files that its scenario names are searched in a
-//! directory, and must be the same. Repeated results must be the same, too: a flow that completes at another time than
-//! in the stored results is an error. The run is simulated twice: the first log has the flows' packets, and determines
-//! the links whose use the second one counts.
+//! A run's manifest has every setting, so the run can be built again. Files that its scenario names are looked up in a
+//! directory, and must be unchanged. Repeated results must match, too: a flow that completes at another time than in the
+//! stored results is an error. The run is simulated twice: the first log has the flows' packets and determines the links
+//! for which the second one counts usage.
 
 use std::path::Path;
 
@@ -119,13 +119,13 @@ impl<'a> Replay<'a> {
         Ok(Self { results, built })
     }
 
-    /// Returns the number of flows, from the first on, whose logs fit into memory; at least one.
+    /// Returns the number of flows, counted from the first, with logs that fit into memory; at least one.
     pub fn affordable(&self, flows: &[FlowId]) -> usize {
         let setup = &self.built.setup;
         let mut hops = 0;
         let fits = |&&flow: &&FlowId| {
             let spec = &setup.flows[flow.0 as usize];
-            // Data, acknowledgements, and as much again for what is sent twice.
+            // Data, acknowledgements, and the same amount again for retransmissions.
             hops +=
                 3 * u64::from(setup.packets(spec)) * u64::from(setup.paths(spec.src, spec.dst, setup.host.mss).hops);
             hops <= MAX_HOPS

@@ -121,8 +121,8 @@ pub struct Sized {
     pub scheme: String,
     /// The smallest value that holds, and its setting.
     pub least: Option<Tried>,
-    /// The next lower value at that setting, which fails; none if the smallest value of the range holds. If no value
-    /// holds: the value and setting that come closest.
+    /// The next lower value at that setting, which fails; none if the smallest value of the range holds. If no value holds:
+    /// the value and setting closest to the objectives.
     pub fails: Option<Tried>,
     /// The smallest larger value known to fail at that setting. If there is one, the objectives do not hold for all
     /// values above `least`.
@@ -305,7 +305,7 @@ impl Sizing {
                 let probes = search.probes(top, self.to_a_doubling, best_of_others(&searches, search));
                 next.extend(probes.into_iter().map(|rung| (search.scheme, (search.setting, rung))));
             }
-            // Last of all, whether what holds at the least value holds at the next one, too.
+            // Last of all, whether the objectives that the least value meets are also met by the next value.
             if next.is_empty() && !is_last {
                 is_last = true;
                 let best = (0..self.schemes.len()).filter_map(|scheme| best(&searches, scheme));
@@ -344,7 +344,7 @@ impl Sizing {
         let mut overrides = overrides.clone();
         overrides.set.push(("points".to_owned(), format!("[{}]", list.join(", "))));
         let scenario = load(&overrides)?;
-        // Rows change fastest: beside them the scenario has a grid at most.
+        // Rows vary fastest; the only other dimension of the scenario may be a grid.
         let mut names = Vec::new();
         let (mut place, mut before) = (0, None);
         for run in scenario.runs() {
@@ -524,7 +524,7 @@ pub fn usual_choices(scenario: &Scenario, schemes: &[String]) -> Vec<Choice> {
     choices
 }
 
-/// Returns keys that set what `key` sets for some ports or one scheme only, and that therefore stay unchanged.
+/// Returns keys that set the property of `key` for some ports or one scheme only, and that therefore stay unchanged.
 pub fn kept_apart(scenario: &Scenario, key: &str, schemes: &[String]) -> Vec<String> {
     let Some((table, name)) = key.split_once('.').filter(|(_, name)| !name.contains('.')) else { return Vec::new() };
     let resolved = first_resolved(scenario);

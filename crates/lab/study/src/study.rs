@@ -44,7 +44,7 @@ pub struct Study<'a> {
     pub shard: Option<Shard>,
     /// Names of the runs to execute; empty for all.
     pub only: &'a [String],
-    /// Other results directories, complete or not, whose runs are used if they are the same.
+    /// Other results directories, complete or not. Their runs are reused if they are the same.
     pub from: &'a [PathBuf],
     /// Execute runs that are missing. Otherwise, if some are missing, the set stays unfinished.
     pub runs_missing: bool,
@@ -326,7 +326,7 @@ impl Study<'_> {
         info(self.scenario, &self.host.asked(), columns, run, built)
     }
 
-    /// Refuses what [`Study::run`] refuses before its first run. Writes nothing.
+    /// Makes the checks that [`Study::run`] makes before its first run. Writes nothing.
     ///
     /// # Errors
     /// See [`Study::run`].
@@ -494,11 +494,11 @@ impl Study<'_> {
         let (workers, inside) = if together { (threads.min(todo.len()), 1) } else { (1, threads) };
 
         let done: Mutex<Vec<Option<Written>>> = Mutex::new(earlier);
-        // What ends the study, and runs that failed by themselves.
+        // The error that ends the study, and runs that failed by themselves.
         let fatal: Mutex<Option<Error>> = Mutex::new(None);
         let failed: Mutex<Vec<(String, String)>> = Mutex::default();
         each(workers, todo.len(), |place| {
-            // Nothing stays locked while a run goes on.
+            // No lock is held during a run.
             if lock(&fatal).is_some() {
                 return;
             }

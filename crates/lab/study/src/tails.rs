@@ -47,7 +47,7 @@ pub(crate) fn counted() -> Vec<Counted> {
     What::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
 }
 
-/// Returns the tails of runs whose flows are in memory.
+/// Returns the tails of runs with flows in memory.
 pub fn tails(runs: &[RunResults]) -> Tails {
     let there = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
     match read(runs, None, there) {

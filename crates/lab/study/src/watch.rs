@@ -14,7 +14,7 @@ pub trait Watch: Sync {
     /// Begins to handle interruptions: from now on one ends the work in order, while before it may end the program.
     fn listen(&self) {}
 
-    /// Begins runs with these names, of which `kept` were finished before.
+    /// Begins runs with these names; `kept` of them were finished before.
     fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a>;
 }
 

@@ -1,8 +1,9 @@
-//! Flows whose cause of being slow is known by construction: is it the first that the attribution names?
+//! Flows that are slow by construction: checks that the attribution names the planted cause first.
 //!
-//! Scenarios are drawn from a seed: ten each of one loss on an idle path, one starved flow, one failed link, and a host with 40
-//! flows. A drawn scenario counts only if it is what it should be, which is decided without the attribution: the same scenario
-//! without the planted cause must take away at least half of the excess, and that must be a tenth of the ideal time or more.
+//! Scenarios are drawn from a seed: ten each of one loss on an idle path, one starved flow, one failed link, and a host
+//! with 40 flows. A drawn scenario counts only if the planted cause is effective, which is decided without the attribution:
+//! without that cause, the same scenario must lose at least half of the excess, and that part must be at least a tenth of
+//! the ideal time.
 
 mod common;
 
@@ -19,13 +20,13 @@ use units::mix64;
 const SEED: u64 = 20_261_129;
 /// Scenarios of a kind.
 const OF_A_KIND: usize = 10;
-/// Draws until there must be as many that are what they should be.
+/// Maximum number of draws to find enough valid scenarios.
 const DRAWS: u64 = 400;
 
 const LAWS: [&str; 6] = ["dctcp", "gemini", "unocc", "cubic", "newreno", "bbr"];
 /// Laws that keep a queue short where it marks.
 const ECN_LAWS: [&str; 3] = ["dctcp", "gemini", "unocc"];
-/// Laws whose data waits for credits.
+/// Laws that send data only for credits.
 const CREDIT_LAWS: [&str; 2] = ["expresspass", "flashpass"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,8 +103,8 @@ impl Planted {
                 let rtt_us = draw.scale(200, 500);
                 let rate = draw.one_of(&[10, 25, 40]);
                 let law = draw.one_of(&ECN_LAWS);
-                // What the link sends in the long round trip: four times that is to be sent, and twice that fits into the queue,
-                // which marks from a twentieth of that on.
+                // The BDP of the long round trip. Each flow sends at least four times that; the queue has room for twice
+                // that and marks from a twentieth of it.
                 let bdp = rate * 1_000 / 8 * rtt_us;
                 let (buffer, size) = (2 * bdp, draw.between(4, 8) * bdp);
                 let start = draw.between(3, 8);

@@ -92,7 +92,7 @@ fn the_least_buffer_without_drops_is_the_queue_that_was_there() {
     let (found, rounds) = found("size-least", INCAST, &sought);
     let sized = &found.sized[0];
     let (least, fails) = (sized.least.as_ref().unwrap(), sized.fails.as_ref().unwrap());
-    // A packet is refused that would not fit whole, and one in service counts with what is left of it.
+    // A packet is refused if it does not fit completely, and one in service counts by its remainder.
     let packet = 4_160;
     assert!(bytes(&fails.value) < queue && queue <= bytes(&least.value) + packet, "{queue}: {fails:?}, {least:?}");
     assert!(bytes(&fails.value) + 2 * packet > queue, "{queue}: {fails:?}");
@@ -137,7 +137,7 @@ fn what_cannot_hold_says_how_far_it_is_off() {
     let measured = &sized.fails.as_ref().unwrap().measured[0];
     assert!(!measured.holds && measured.margin.unwrap() < 0.0 && measured.worst.unwrap().amount > 1.01);
     assert_eq!(found.runs.len(), 5, "the greatest value and its halves are run");
-    // Of what fails, what fails by the least is shown, even where the bound is 0.
+    // Of failing objectives, the one with the smallest excess is shown, even if the bound is 0.
     let (found, _) = self::found("size-closest", INCAST, &sizing("4KB..16KB", "network.drops == 0", Vec::new()));
     let drops = |tried: &study::size::Tried| tried.measured[0].worst.unwrap().amount;
     let closest = drops(found.sized[0].fails.as_ref().unwrap());

@@ -123,7 +123,7 @@ fn the_page_tells_tails_as_the_disk_does() {
     let finished = study(&scenario, &Silent, &scratch.0).run().unwrap_or_else(|error| panic!("{error}"));
     assert!(finished.runs.iter().all(|run| run.flows.rows.is_empty()));
     let tails = study::tails(&results::store::load_set(&scratch.0).unwrap().runs);
-    // Two schemes over three seeds, the first runs of which are the set's first two; few flows, all inside the datacenter.
+    // Two schemes over three seeds; the first runs of these are the set's first two. Few flows, all inside the datacenter.
     let rows: Vec<_> = tails.pooled.iter().map(|row| (row.run, row.seeds, row.flows, row.few)).collect();
     assert_eq!(rows, [(0, 3, 12, true), (1, 3, 12, true)]);
     assert!(tails.pooled[0].ratios.is_none() && tails.pooled[1].ratios.is_some());
@@ -137,7 +137,7 @@ fn the_page_tells_tails_as_the_disk_does() {
     {
         assert!(page.contains(&format!("\"{name}\":{}", json.unwrap())), "{name}");
     }
-    // Nobody's seeds are together where there is one.
+    // No seeds are pooled if there is only one.
     let only = ["cubic,seed=2".to_owned()];
     let alone = Scratch::new("tails-alone");
     Study { only: &only, ..study(&scenario, &Silent, &alone.0) }.run().unwrap_or_else(|error| panic!("{error}"));
@@ -155,7 +155,7 @@ fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes()
     let error = study(&scenario, &impatient, &stopped.0).run().unwrap_err();
     let Error::Stopped { cause, finished, of: 6 } = error else { panic!("{error}") };
     assert!(matches!(*cause, Error::Interrupted) && (1..6).contains(&finished), "{finished}");
-    // One that is stopped while it looks for these says the same of them.
+    // A command that is stopped while it looks for these reports the same about them.
     let error = study(&scenario, &Impatient::new(0), &stopped.0).run().unwrap_err();
     assert!(matches!(error, Error::Stopped { finished: again, of: 6, .. } if again == finished), "{error}");
     let patient = Impatient::new(usize::MAX);

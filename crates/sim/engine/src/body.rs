@@ -42,7 +42,7 @@ pub enum Kind {
     Echo,
     /// The last of an early start, and its answer.
     Probe,
-    /// The header of data whose payload was trimmed by a switch.
+    /// The header of data with a payload that was trimmed by a switch.
     Trimmed,
 }
 
@@ -84,17 +84,17 @@ pub enum Body {
     },
     /// An acknowledgement.
     Ack(AckHeader),
-    /// The same, and a request to send again from `cumulative` on. Where recovery is selective it acknowledges nothing: it
-    /// asks for this transmission of `seq`, which came trimmed.
+    /// The same, and a request to retransmit from `cumulative` on. With selective recovery it acknowledges nothing: it
+    /// requests a retransmission of `seq`, because this transmission arrived trimmed.
     Nack(AckHeader),
-    /// The receiver got this packet, or some before it, with marks.
+    /// The receiver received this packet, or earlier ones, with marks.
     Cnp {
         /// The packet's number in its flow.
         seq: u32,
         /// Its transmission count.
         attempt: u8,
     },
-    /// A switch asks the source to send less.
+    /// A switch's request to the source to send less.
     DirectCnp,
     /// A switch returns the INT reports that this packet has collected so far. They are stored next to the packet
     /// ([`Report`]).
@@ -155,7 +155,7 @@ pub enum Body {
     Probe,
     /// The answer.
     ProbeAnswer {
-        /// Every packet below has come.
+        /// Every packet below has been received.
         cumulative: u32,
     },
 }
@@ -177,7 +177,7 @@ pub(crate) struct Label {
 
 /// A receiver's answer to a packet.
 pub(crate) const ANSWER: u8 = 1;
-/// A queue marked it; of an acknowledgement, what it acknowledges was marked.
+/// Marked by a queue; of an acknowledgement: the acknowledged data was marked.
 pub(crate) const MARKED: u8 = 2;
 
 impl Body {

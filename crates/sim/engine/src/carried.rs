@@ -6,7 +6,7 @@ use units::Time;
 use crate::body::{Body, Kind};
 use crate::packet::{Header, Packet, Report};
 
-/// A packet and what it carries.
+/// A packet and the data that it carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
     pub(crate) packet: Packet,

@@ -261,7 +261,7 @@ where
 #[derive(Clone, Copy)]
 struct Epoch {
     until: Time,
-    /// The mailboxes that its mail goes to; its partitions read the other ones.
+    /// The mailboxes that it writes to in this epoch; its partitions read the other ones.
     turn: usize,
 }
 
@@ -326,7 +326,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
         };
     }
 
-    /// Takes what the last epoch left for a partition, and checks the partition a last time.
+    /// Collects the last epoch's messages for a partition, and checks the partition a last time.
     fn end(&self, index: usize, epoch: Epoch) {
         let mut part = lock(&self.parts[index]);
         let partition = &mut part.partition;
@@ -359,7 +359,8 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
         all
     }
 
-    /// Leaves what a partition has for the others. Returns when it, or one that it sent something to, is next active.
+    /// Posts a partition's messages for the others. Returns the next active time of it or of a partition that it sent a
+    /// message to.
     fn post(&self, partition: &mut Partition<L>, turn: usize) -> Time {
         let boxes = &self.boxes[turn];
         let mut next = partition.plane.schedule().next_active_at();
@@ -376,7 +377,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
         next
     }
 
-    /// Takes what the others left for a partition. Each link's packets come from one partition, in order.
+    /// Collects the others' messages for a partition. Each link's packets come from one partition, in order.
     fn collect(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
         let mut mailbox = lock(&self.boxes[turn][index]);
         for mail in mailbox.mail.drain(..) {
@@ -388,7 +389,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
     }
 }
 
-/// Keeps what is wrong in the node of the lowest number.
+/// Records an error; of several, that of the node with the lowest number is kept.
 fn note(found: &Found, node: NodeId, until: Time, what: String) {
     let mut found = lock(found);
     if found.as_ref().is_none_or(|&(other, ..)| node < other) {
@@ -553,17 +554,16 @@ fn gather<L: ControlLaw>(setup: &Setup, ran: Ran<L>) -> Outcome {
     }
 }
 
-/// Returns the ports that wait for each other in a cycle of one class. `held_back` has (a port that the other end
-/// pauses, a port of the same switch whose other end it pauses in turn, the class): the port at that other end waits
-/// for the first.
+/// Returns the ports that wait for each other in a cycle of one class. `held_back` has (a paused port; a port of the same
+/// switch that pauses its own other end in turn; the class): the port at that other end waits for the first.
 fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId, u8)]) -> Vec<LinkId> {
-    // The packets that `port` holds back came in over the other direction of `cable`.
+    // The packets that `port` holds back arrived over the other direction of `cable`.
     let waits_for = |(link, class): (LinkId, u8)| -> Vec<(LinkId, u8)> {
         let reverse = |cable: LinkId| setup.network.links()[cable.index()].reverse;
         let of = held_back.iter().filter(|&&(_, cable, of)| (reverse(cable), of) == (link, class));
         of.map(|&(port, ..)| (port, class)).collect()
     };
-    // A walk that comes back to where it was: depth first, each port once.
+    // A walk that returns to an earlier port: depth first, each port once.
     let mut state: BTreeMap<(LinkId, u8), bool> = BTreeMap::new();
     for &(start, _, class) in held_back {
         let start = (start, class);
@@ -661,7 +661,7 @@ mod tests {
         }
     }
 
-    /// Panics of the caller's code come out, and the other threads end.
+    /// Panics of the caller's code are propagated, and the other threads end.
     #[test]
     fn a_panic_of_the_caller_ends_all_threads() {
         let setup = apart(Span::from_us(1), 4, 100_000);

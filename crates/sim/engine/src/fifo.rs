@@ -1,5 +1,5 @@
-//! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value. What a ring cannot take is
-//! kept behind it in chunks, so that a long haul takes the memory of its packets, and no more.
+//! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value. Packets that exceed a
+//! ring are kept after it in chunks, so that a long haul uses only the memory of its packets.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,8 +33,8 @@ const CHUNK: usize = 256;
 /// A flag of a ring's `len`: packets are behind the ring, so it takes no more from outside, even if it has room.
 const LONG: u32 = 1 << 31;
 
-/// A place of the store. Two fill a line of the cache, and none lies in two lines. (What is aligned so is copied where the
-/// store grows, not remapped: it grows a few times in a run.)
+/// A slot of the store. Two slots fill a cache line, and none spans two lines. (With this alignment, growing the store
+/// copies it instead of remapping it: it grows only a few times in a run.)
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Place(Packet);
@@ -175,7 +175,7 @@ impl Fifos {
         self.append(link, &packet, (packet.time, packet.label), Report::NONE, Since::BEGINNING)
     }
 
-    /// Appends a packet as a port let it pass, with what it carries, and what is known of what it follows from. Returns whether
+    /// Appends a packet with its transit through a port, the data that it carries, and its tie-break key. Returns whether
     /// the link was empty.
     #[inline(always)]
     pub(crate) fn push_passed(
@@ -373,8 +373,8 @@ impl Fifos {
         self.at(place)
     }
 
-    /// Takes the first packet off a link that is not empty. Returns its place, where it stays until the next packet is
-    /// put on that link, and the arrival time of the packet behind it; [`Time::NEVER`] if there is none.
+    /// Removes the first packet of a link that is not empty. Returns its slot, where it stays until the next packet is
+    /// appended to that link, and the arrival time of the following packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn pop_place(&mut self, link: usize) -> (usize, Time) {
         let mut ring = &mut self.rings[link];
@@ -491,9 +491,9 @@ impl Parts<'_> {
         self.store[place].0
     }
 
-    /// Takes the first packet off a link that is not empty, and not the last one of a ring with others behind it: see
-    /// [`Fifos::refill`]. Its place stays as it is until the next packet is put on that link. Returns the arrival time
-    /// of the next packet; [`Time::NEVER`] if there is none.
+    /// Removes the first packet of a link that is not empty. It must not be the last one of a ring with overflow: see
+    /// [`Fifos::refill`]. Its slot is unchanged until the next packet is appended to that link. Returns the arrival time of
+    /// the next packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn drop_first(&mut self, link: usize) -> Time {
         let next = self.rings[link].drop_first(self.store);
@@ -512,11 +512,11 @@ impl Parts<'_> {
         (place, was_empty)
     }
 
-    /// Appends the packet at a place to a link that is not full, to arrive at another time and with a mark if it got
-    /// one. Returns whether the link was empty.
+    /// Appends the packet in a slot to a link that is not full, with a new arrival time and, if it was marked, a mark.
+    /// Returns whether the link was empty.
     ///
-    /// The packet is copied from place to place and then changed there: changing it on the way would make the
-    /// copy wait for the change to leave the store buffer, at every hop.
+    /// The packet is copied from slot to slot and then changed there: a change before the copy would make the copy wait for
+    /// the store buffer, at every hop.
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, from: usize, link: usize, time: Time, marked: bool) -> bool {
         let (place, was_empty) = self.reserve(link, time);
@@ -554,7 +554,7 @@ mod tests {
     }
 
     proptest! {
-        /// Also where a ring grows, and goes on behind itself.
+        /// Also if a ring grows while its content wraps around.
         #[test]
         fn each_link_keeps_its_order(
             (carry, timed) in any::<(bool, bool)>(),

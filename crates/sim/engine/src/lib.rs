@@ -1,9 +1,9 @@
 //! The packet simulator: hosts that run flows over a [`fabric::Network`], partitioned by datacenter.
 //!
-//! There is no global queue of packets. Time runs in windows as long as the shortest link; in a window each
-//! active node merges its input links, each already in order, and runs to the window's end, because what it
-//! sends arrives after it. Ties are broken inside a node by (time, input link), so the result does not depend on
-//! the order in which nodes run, nor on the number of threads.
+//! There is no global queue of packets. Time runs in windows as long as the shortest link; in a window each active node
+//! merges its input links, each already in order, and runs to the window's end, because its packets arrive after that. Ties
+//! are broken inside a node by (time, input link), so the result does not depend on the order in which nodes run, nor on
+//! the number of threads.
 //!
 //! [`run`] takes an [`experiment::Setup`] and a function that makes each flow's law, and returns an [`experiment::Outcome`].
 

@@ -1,5 +1,5 @@
-//! Ports and the links behind them: what happens to a packet once its port is chosen, and the hot loop that chooses
-//! ports and moves packets as long as nothing special is met.
+//! Ports and the links behind them: the handling of a packet once its port is chosen, and the hot loop that chooses ports
+//! and moves packets as long as no special case occurs.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ impl Way {
     }
 }
 
-/// Data that waits at a port where control goes first: a FIFO in addition to those of the links. The port itself counts
-/// all that it has taken, so marks and drops need no replay.
+/// Data that waits at a port with control before data: a FIFO in addition to those of the links. The port itself counts all
+/// that it has taken, so marks and drops need no replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Overtaken {
     /// The time at which the port has served all packets that do not wait.
@@ -111,7 +111,7 @@ pub(crate) struct Links {
 pub(crate) struct Toll {
     /// By link.
     pub(crate) links: Vec<ByKind>,
-    /// By flow: data packets, including those whose payload was trimmed.
+    /// By flow: data packets, including those with a trimmed payload.
     pub(crate) flows: Vec<u32>,
     /// The number in the network of the first link.
     first_link: u32,
@@ -291,7 +291,7 @@ impl Links {
             if !way.is_away() && fifos.is_full(target) {
                 return (Stopped::Full { turn, fifo: target }, forwarded);
             }
-            // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
+            // The next turn does not depend on the fate of this packet: computing it first makes it available earlier.
             let head = fifos.drop_first(input);
             turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
             forwarded += 1;
@@ -345,7 +345,7 @@ impl Links {
         self.depart(link, &packet, Passage { arrives, ..passage });
     }
 
-    /// Sends waiting packets whose service begins before `until`.
+    /// Sends waiting packets that enter service before `until`.
     #[inline(always)]
     pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
         let Overtaken { fifo, mut served_at, .. } = self.overtaken[link];
@@ -426,7 +426,7 @@ impl Links {
     }
 }
 
-/// The link behind a port, for what leaves the port.
+/// The link after a port: receives the packets that leave the port.
 pub(crate) struct LinkOutlet<'a> {
     pub(crate) links: &'a mut Links,
     pub(crate) link: usize,

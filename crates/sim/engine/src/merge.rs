@@ -41,7 +41,7 @@ pub(crate) enum Tree<'a> {
     One(Single, u64),
     /// Few, where traffic is sparse.
     Few(SmallTree<4>, u64),
-    /// At most 16, which is what most switches have: the tree lies on the stack.
+    /// At most 16 inputs, as most switches have: the tree is on the stack.
     Some(SmallTree<16>, u64),
     /// More: a border switch.
     Many(&'a mut LargeTree, u64),

@@ -20,7 +20,7 @@ impl Report {
         Self(number)
     }
 
-    /// The number of reports that stands for "too many to count".
+    /// The number of reports that means "too many to count".
     pub(crate) const TOO_MANY: u32 = 15;
 
     /// Returns the reference to `len` reports at this place, under 2^28.

@@ -190,7 +190,7 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Runs every window that begins before `until`; what arrives from `until` on stays.
+    /// Runs every window that begins before `until`; packets that arrive at `until` or later stay.
     pub(crate) fn run<F: Fn(&FlowSpec, &Path) -> L>(&mut self, until: Time, context: &Context<F>) {
         while let Some(start) = self.plane.schedule().next_window(until) {
             let end = (start + self.plane.window()).min(until);
@@ -221,10 +221,11 @@ impl<L: ControlLaw> Partition<L> {
         self.plane.forwarded + self.received + self.acts
     }
 
-    /// Checks what the nodes here hold, once they have run up to `now`, if enough has happened since the last check.
+    /// Checks the contents of the nodes here, once they have run up to `now`, if there were enough events since the last
+    /// check.
     ///
     /// # Errors
-    /// The node of the network where something is wrong, and what.
+    /// The node with an inconsistency, and its description.
     pub(crate) fn check_if_due(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
         let events = self.events();
         if events < self.checks.due {
@@ -368,7 +369,7 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Takes the log of what was recorded here.
+    /// Takes the log of the packets recorded here.
     pub(crate) fn take_recording(&mut self) -> Option<Recording> {
         let recorder = self.plane.recorder.take()?;
         Some(recorder.finish(self.plane.take_loss_log()))
@@ -424,8 +425,8 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the one that
-    /// runs is at least two links away, so what it starts lies in a later window.
+    /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the running one is
+    /// at least two links away, so flows that it starts begin in a later window.
     fn keep_own_news(&mut self, running: usize, setup: &Setup) {
         for news in std::mem::take(&mut self.hosts.news) {
             let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()];

@@ -1,6 +1,6 @@
-//! Asks the processor for memory some time before it is needed. What arrives in a window was written at least a window
-//! before, and between the two lies more than a core's own caches hold; where the next packet, or the next free place, will
-//! be is known long before it is its turn.
+//! Prefetches memory some time before it is used. Packets that arrive in a window were written at least a window earlier,
+//! and the data accessed in between exceeds a core's own caches. The address of the next packet, or of the next free slot,
+//! is known long before its turn.
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "`bench engine` shows the gain"))]
 
@@ -13,7 +13,7 @@ pub(crate) const AHEAD: u32 = 2;
 pub(crate) fn element<T>(slice: &[T], index: usize) {
     let place = slice.as_ptr().wrapping_add(index);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has SSE, which is all that the call asks for; a prefetch faults at no address.
+    // SAFETY: every x86-64 has SSE, which is all that the call requires; a prefetch faults at no address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(place.cast());

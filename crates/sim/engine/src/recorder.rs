@@ -1,4 +1,4 @@
-//! A log of some flows: their packets at every node, their losses, and what their senders waited for; and the use of some
+//! A log of some flows: their packets at every node, their losses, and the waits of their senders; and the use of some
 //! links. [`run_recorded`](crate::run_recorded) asks for it.
 //!
 //! The recorder looks at the engine from outside. Arrivals at a switch are read off its input links before a window of it is

@@ -23,7 +23,7 @@ impl Record {
     }
 }
 
-/// The reports of one packet in the slab: no hop lies in two lines of the cache.
+/// The reports of one packet in the slab: no hop spans two cache lines.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Hops([Hop; MOST_HOPS]);
@@ -82,7 +82,7 @@ impl Reports {
         self.records[report.place()].0.get(..report.len()).unwrap_or(&[])
     }
 
-    /// Asks ahead for where the next hop of a report will be written, as far as can be known.
+    /// Prefetches the memory of the next hop's report, as far as its address is known.
     #[inline(always)]
     pub(crate) fn prefetch_next(&self, report: Report) {
         let next = if report == Report::NONE { self.free.last().map_or(0, |&it| it as usize) } else { report.place() };

@@ -172,7 +172,7 @@ impl Leaving<'_> {
         switch.arrive(Some(from), to, &arrival, carried, self);
     }
 
-    /// Sends what controllers want sent.
+    /// Sends the messages that controllers request.
     fn perform(&mut self, acts: Vec<Act>, switch: &mut SharedSwitch<Carried>, chooser: Chooser, setup: &Setup) {
         for Act { to, carried } in acts {
             let to = to.unwrap_or_else(|| chooser.link(&carried.packet, setup) - self.first_link);

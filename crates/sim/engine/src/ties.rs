@@ -1,16 +1,16 @@
 //! Event order at equal timestamps, as in a simulator with one event queue that runs events of the same time in the
 //! order in which they were scheduled ([`Ties::Scheduled`](experiment::Ties)).
 //!
-//! There a packet's arrival is scheduled when its transmission by the node before begins. If two transmissions begin at
-//! the same time, that one is scheduled first whose start follows from the event that was scheduled first: the end of
-//! the packet before it on its link, scheduled when that began; the arrival of a packet; or a host's alarm for a packet
-//! whose time is reached, scheduled when the host last found nothing to send. Each packet carries the time at which the
-//! event that it follows from was scheduled, and the time at which the event that scheduled it was scheduled itself
-//! ([`Since`]). If these are the same, too, the order is that of the last packets on the same links.
+//! Such a simulator schedules a packet's arrival when its transmission by the previous node begins. If two transmissions
+//! begin at the same time, the one that follows from the event scheduled first is scheduled first. That event is the end of
+//! the previous packet on the link, scheduled when that packet began; the arrival of a packet; or a host's timer for a
+//! paced packet, scheduled when the host last found nothing to send. Each packet carries the time at which the event that
+//! it follows from was scheduled, and the time at which the event that scheduled it was scheduled itself ([`Since`]). If
+//! these are the same, too, the order is that of the last packets on the same links.
 //!
-//! The order looks back two steps and not to the beginning, and only at links' packets and hosts' alarms: a packet
-//! that was held back by a pause, or released by a law's timer, counts as following from the event that comes next at
-//! its switch, or from the beginning.
+//! The order looks back only two steps, and only at links' packets and hosts' alarms: a packet that was held back by a
+//! pause, or released by a law's timer, counts as following from the event that comes next at its switch, or from the
+//! beginning.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Began {
 /// A link as its far end sees it.
 struct Input {
     params: PortParams,
-    /// Packets that have come, when the last one did.
+    /// Packets that have arrived, as of the last arrival.
     last: u64,
 }
 
@@ -113,14 +113,14 @@ impl SwitchTies {
         }
     }
 
-    /// A packet that arrives by the input of this number, and what it is ordered by.
+    /// A packet that arrives by the input of this number, and its sort key.
     pub(crate) fn arriving(&self, input: usize, packet: Packet, report: Report, since: Since) -> Arriving {
         let link = &self.inputs[input];
         let order = (link.began(&packet), since, link.last);
         Arriving { input, packet, report, order }
     }
 
-    /// Records that a packet's turn has come.
+    /// Records that a packet is handled now.
     pub(crate) fn take(&mut self, arriving: &Arriving) {
         self.arrived += 1;
         self.inputs[arriving.input].last = self.arrived;
@@ -177,7 +177,7 @@ impl HostTies {
         }
     }
 
-    /// Lets what came before `now` without anything being sent be past.
+    /// Marks the time before `now` as past, if no packet was sent in it.
     pub(crate) fn advance(&mut self, now: Time) {
         loop {
             let idle = if self.looked { Time::NEVER } else { self.began.ends };

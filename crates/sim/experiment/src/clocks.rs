@@ -36,8 +36,9 @@ impl Setup {
     }
 }
 
-/// Returns a number of mean 0 and this standard deviation, approximately Gaussian: the sum of 12 uniform numbers less
-/// their mean, whose variance is 12 times 1/12. It ends at 6 standard deviations, and has 0.2% and not 0.27% beyond 3.
+/// Returns a number of mean 0 and this standard deviation, approximately Gaussian: the sum of 12 uniform numbers less their
+/// mean, with a variance of 12 times 1/12. The distribution ends at 6 standard deviations, and has 0.2% instead of 0.27%
+/// beyond 3.
 fn gaussian(salt: u64, sigma: i64) -> i64 {
     let sum: i64 =
         (0..6).map(|pair| mix64(salt ^ pair << 56)).map(|hash| i64::from(hash as u32) + (hash >> 32) as i64).sum();

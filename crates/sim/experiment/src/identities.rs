@@ -64,7 +64,7 @@ fn credits(outcome: &Outcome) -> Option<String> {
     Some(format!("of {came} credits that flow {flow} received it used {used} and wasted {wasted}, which is more"))
 }
 
-/// Losses add up: of each link by what was lost, and of all links by flow.
+/// Checks that losses add up: per link over the kinds of packets, and over all links per flow.
 fn losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let mut links = (0..).map(LinkId).zip(&outcome.links);
     if let Some((link, it)) = links.find(|(_, it)| it.lost.total() != it.drops + it.losses) {

@@ -28,7 +28,7 @@ impl Pairs {
         self.yy += y * y;
     }
 
-    /// Counts what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.x += other.x;
@@ -56,7 +56,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// Counts what another has counted.
+    /// Adds the counts of another.
     pub fn merge(&mut self, other: &Self) {
         self.owd.merge(&other.owd);
         self.rtt.merge(&other.rtt);

@@ -12,9 +12,9 @@ use crate::start::FlowId;
 /// The flows and links to record.
 #[derive(Clone, Default, Debug)]
 pub struct RecordConfig {
-    /// Flows whose packets and senders are logged.
+    /// Flows with logged packets and senders.
     pub flows: Vec<FlowId>,
-    /// Times of links whose use is counted by flow.
+    /// Times of links for which usage is counted by flow.
     pub spans: Vec<LinkSpan>,
 }
 
@@ -64,7 +64,7 @@ pub struct FlowLog {
     pub sender: Vec<SenderEvent>,
 }
 
-/// A packet of a flow, by what distinguishes it from the flow's others.
+/// A packet of a flow, by the fields that distinguish it from the flow's others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PacketId {
     /// Its kind.
@@ -80,7 +80,7 @@ pub struct PacketId {
 pub enum PacketKind {
     /// Data.
     Data,
-    /// Data whose payload was trimmed by a switch.
+    /// Data with a payload that was trimmed by a switch.
     Trimmed,
     /// An acknowledgement.
     Ack,
@@ -119,7 +119,7 @@ pub struct PacketDeparture {
 /// A packet is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketLoss {
-    /// The time at which it came to the port, or left it.
+    /// The time at which it arrived at the port, or left it.
     pub time: Time,
     /// The port's link.
     pub link: LinkId,

@@ -27,7 +27,7 @@ pub struct PortSample {
     pub queue: Bytes,
     /// Bytes in the phantom queue; 0 where there is none.
     pub phantom: Bytes,
-    /// Bytes that came in over this port's cable and wait in the switch; 0 where it does not share its buffer.
+    /// Bytes that arrived over this port's cable and wait in the switch; 0 if it has no shared buffer.
     pub ingress: Bytes,
     /// LSCC's pseudo queue; 0 where there is none.
     pub pseudo: Bytes,

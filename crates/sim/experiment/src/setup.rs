@@ -81,9 +81,9 @@ pub struct ModuleSpec {
 /// Controllers in switches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Module {
-    /// LSCC's rate calculation, for what comes in over the long haul.
+    /// LSCC's rate calculation, for traffic that arrives over the long haul.
     RateCalculation(laws::lscc::CalculationParams),
-    /// LSCC's rate limiting, for what leaves over the long haul.
+    /// LSCC's rate limiting, for traffic that leaves over the long haul.
     RateLimiting(laws::lscc::LimitingParams),
 }
 
@@ -118,7 +118,7 @@ impl InitialQuantum {
     /// No quantum: all flows have turns alike.
     pub const NONE: Self = Self::Bytes(Bytes::ZERO);
 
-    /// Returns the quantum of a flow on `path` whose law begins with `window`, in payload.
+    /// Returns the quantum, in payload, of a flow on `path` with a law that begins with `window`.
     pub fn of(self, window: Bytes, path: &Path) -> Bytes {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -259,14 +259,14 @@ impl Default for HostConfig {
 pub struct SeriesConfig {
     /// Time between samples; zero samples nothing.
     pub interval: Span,
-    /// Ports whose queues are sampled. Each of their pauses is noted, too.
+    /// Ports with sampled queues. Each of their pauses is logged, too.
     pub ports: Vec<LinkId>,
-    /// Flows whose rate and window are sampled.
+    /// Flows with sampled rate and window.
     pub flows: Vec<FlowId>,
-    /// Switches whose shared buffer is sampled.
+    /// Switches with a sampled shared buffer.
     pub switches: Vec<NodeId>,
-    /// Flows whose packets' delays are compared with the sender's knowledge at their departure: see
-    /// [`crate::Predictions`]. Has no interval. Takes no effect if packets carry reports of ports.
+    /// Flows for which the packets' delays are compared with the sender's knowledge at their departure: see
+    /// [`crate::Predictions`]. No interval applies. Has no effect if packets carry reports of ports.
     pub predictors: Vec<FlowId>,
 }
 
@@ -298,7 +298,7 @@ pub struct Setup {
     pub modules: Vec<ModuleSpec>,
     /// Objects to sample.
     pub series: SeriesConfig,
-    /// Everything random depends on this.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// End of the run, even if flows are left.
     pub stop: Time,
@@ -311,7 +311,7 @@ pub struct Setup {
 /// The order in which a node handles simultaneous events.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Ties {
-    /// A switch: arrivals by input. A host: arrivals, then what it does by itself.
+    /// At a switch: arrivals by input. At a host: arrivals, then the host's own events.
     #[default]
     Input,
     /// The order of one event queue, in which events of the same time run in the order in which they were scheduled:
@@ -412,7 +412,7 @@ impl Setup {
         Some(Blocks::new(flow.size, self.host.mss, &coding.code))
     }
 
-    /// Returns the number of subflows whose arrival history is in the acknowledgements of coded flows; 0 if they carry
+    /// Returns the number of subflows with their arrival history in the acknowledgements of coded flows; 0 if they carry
     /// none.
     pub fn history(&self) -> u8 {
         match self.host.path {

@@ -140,7 +140,7 @@ impl Causes {
         begins as usize..self.ends[place] as usize
     }
 
-    /// Adds the sets of others, whose flow 0 is `first` here. Returns the mapping from their sets to the new ones.
+    /// Adds the sets of `others`; their flow 0 is `first` here. Returns the mapping from their sets to the new ones.
     ///
     /// # Panics
     /// With 2^32 causes.

@@ -119,8 +119,8 @@ struct Partly {
 }
 
 impl Pending {
-    /// Records that one dependency of a flow is met, and that its sender is notified at `heard`. Returns the start of
-    /// the flow, if that was the last one. The order of calls does not matter.
+    /// Records that one dependency of a flow is met, and that its sender is notified at `heard`. Returns the start of the
+    /// flow, if that was its last dependency. The order of calls does not matter.
     pub fn happened(&mut self, flow: FlowId, heard: Time, setup: &Setup) -> Option<Time> {
         let spec = &setup.flows[flow.0 as usize];
         let Start::Waits { causes, after } = spec.start else {

@@ -27,7 +27,7 @@ fn send(caller: Incoming, file: &str) -> Result<(), Box<dyn Error>> {
     Ok(wait(stream.delivered())?)
 }
 
-/// Writes what a server sends into a new file. Returns the number of bytes.
+/// Writes the data that a server sends to a new file. Returns the number of bytes.
 pub(crate) fn fetch(address: SocketAddr, server: Fingerprint, file: &str) -> Result<u64, Box<dyn Error>> {
     let caller = Endpoint::call_from("0.0.0.0:0".parse()?, &config(COPY, Law::Bbr)?)?;
     let connection = wait(caller.connect(address, Trust::Fingerprint(server), None))?;

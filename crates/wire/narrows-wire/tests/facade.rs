@@ -8,7 +8,7 @@ use narrows_wire::{Code, Connection, Endpoint, Law, RecvStream, SendStream, Serv
 use testing::{PATIENCE, block_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 
-#[allow(dead_code)] // Its `main` is of the program.
+#[allow(dead_code)] // The `main` function is part of the program.
 #[path = "../examples/copy.rs"]
 mod example;
 
@@ -96,7 +96,7 @@ fn streams_are_async_readers_and_writers() {
             };
             let (back, written) = tokio::join!(reading, writing);
             written.unwrap();
-            // Nothing can be written behind the end.
+            // Nothing can be written after the end.
             assert!(AsyncWriteExt::write_all(&mut send, b"more").await.is_err());
             back.unwrap()
         });

@@ -45,7 +45,7 @@ fn main() {
         let (mut first, mut second, mut count) = (Duration::ZERO, Duration::ZERO, 0);
         for number in 0..hosts {
             let (caller, now) = (Caller::new(number % 64, number), Time::from_us(400 * number));
-            // The first ones leave no slot to callers whose addresses are not validated.
+            // The first ones leave no slot for callers without validated addresses.
             let (retry, took) = receive(&mut listener, now, &caller, caller.first(&whole));
             if let Some(datagram) = caller.second(&retry, frames) {
                 let (_, then) = receive(&mut listener, now, &caller, datagram);

@@ -1,4 +1,4 @@
-//! Runs the world of a seed and shows what happens in it: `cargo run -p narrows-proto --example world -- SEED`.
+//! Runs the world of a seed and prints its events: `cargo run -p narrows-proto --example world -- SEED`.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "../tests/world/mod.rs"]

@@ -54,7 +54,7 @@ pub(crate) fn frames(bytes: &[u8]) {
     }
     assert!(again.len() <= bytes.len());
     let reread: Result<Vec<Frame>, FrameError> = Frames::new(&again).collect();
-    // Ranges and times keep the bytes that they came in, which may be longer than they must.
+    // Ranges and times keep their received encoding, which may be longer than necessary.
     assert_eq!(format!("{:?}", reread.map(plain)), format!("{:?}", Ok::<_, FrameError>(plain(frames))));
 }
 
@@ -119,8 +119,8 @@ fn carry(from: &mut Endpoint, handle: Handle, to: &mut Endpoint, host: u8, now: 
     new
 }
 
-/// Passes datagrams from strangers to a listener: nothing panics, and a host that has sent little receives at most
-/// three times that.
+/// Passes datagrams from unknown hosts to a listener: nothing panics, and a host that has sent little receives at most three
+/// times that.
 pub(crate) fn strangers(bytes: &[u8]) {
     provider::begin(1, 0);
     let mut listener = endpoint(1);

@@ -174,7 +174,7 @@ impl Assembler {
     /// Inserts a piece that begins after a gap.
     fn insert_ahead(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         let until = offset + data.len() as u64;
-        // The part that is new: what lies in pieces that reach over an edge is left to them, and pieces between are replaced.
+        // The new part: bytes in pieces that overlap an edge stay there, and pieces in between are replaced.
         let (mut from, mut to) = (offset, until);
         let (mut known, mut replaced, mut joined) = (0, 0, 0);
         let mut last_end = None;
@@ -257,7 +257,7 @@ impl<'a> Piece<'a> {
         self.offset + self.bytes.len() as u64
     }
 
-    /// Returns the bytes from `from` to `to`, both of which lie within the piece.
+    /// Returns the bytes from `from` to `to`; both lie within the piece.
     fn part(&self, from: u64, to: u64) -> &'a [u8] {
         &self.bytes[to_usize(from - self.offset)..to_usize(to - self.offset)]
     }
@@ -295,7 +295,7 @@ mod tests {
         out
     }
 
-    /// No gap too many, and bytes in order while there is none left.
+    /// Checks that gaps are bounded, and that bytes in order are still accepted at the bound.
     #[test]
     fn gaps_are_bounded() {
         let mut assembler = Assembler::new(2, 10_000, ReceiveMemory::default());
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!((assembler.held(), assembler.gaps, assembler.consumed()), (0, 0, 45));
     }
 
-    /// Single bytes cost what they take in memory.
+    /// Checks that single bytes are counted by the memory that they take.
     #[test]
     fn small_pieces_count_more_than_their_bytes() {
         let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST), ReceiveMemory::default());
@@ -350,7 +350,7 @@ mod tests {
             assert_eq!(new().insert(offset, data.as_bytes()), Ok(Inserted::Taken), "{offset} {data}");
         }
         let mut assembler = new();
-        // What was read is not known any more.
+        // Bytes that were read are no longer known.
         assert_eq!(read(&mut assembler, 2), b"ab");
         assert_eq!(assembler.insert(0, b"XXc"), Ok(Inserted::Taken));
         assert_eq!(assembler.insert(0, b"abX"), Err(Conflict));
@@ -373,7 +373,7 @@ mod tests {
         ]
     }
 
-    /// Every byte by itself.
+    /// Reference model that stores every byte separately.
     struct Model {
         held: BTreeMap<u64, u8>,
         consumed: u64,
@@ -415,7 +415,7 @@ mod tests {
                     Op::Wrong { offset, len, at } => {
                         let mut data = piece(offset, len);
                         data[at as usize] ^= 1;
-                        // Where nothing is held nothing can be wrong, and the model need not learn wrong bytes.
+                        // A conflict requires stored bytes, and the model must not store wrong ones.
                         if model.held.contains_key(&(offset + at)) {
                             prop_assert_eq!(assembler.insert(offset, &data), Err(Conflict));
                         }
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// Pieces that overlap, in the order that is worst for a list: a hundred thousand take no time worth mentioning.
+    /// Inserts a hundred thousand overlapping pieces in the worst order for a list, which takes a negligible time.
     #[test]
     fn descending_pieces_are_not_slow() {
         let mut assembler = Assembler::new(64, usize::MAX, ReceiveMemory::default());
@@ -451,7 +451,8 @@ mod tests {
         assert_eq!(assembler.end(), 100_002);
     }
 
-    /// Memory stays through bursts, goes once nothing comes any more, and goes with each read while the endpoint has too much.
+    /// Checks that memory is kept between bursts, released once nothing arrives any more, and released with each read while
+    /// the endpoint has too much.
     #[test]
     fn memory_is_kept_until_it_is_idle() {
         const BURST: u64 = 1 << 20;
@@ -469,7 +470,7 @@ mod tests {
         assert!(capacity >= BURST as usize);
         assembler.release_idle();
         assert_eq!((burst(&mut assembler, 1), assembler.ready.capacity()), (capacity, capacity));
-        // The first call sees that bytes have come, the second one that none did.
+        // Bytes arrived before the first call, and none before the second one.
         assembler.release_idle();
         assert_eq!((assembler.ready.capacity(), assembler.is_large()), (capacity, true));
         assembler.release_idle();

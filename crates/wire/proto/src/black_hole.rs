@@ -1,4 +1,4 @@
-//! A path that has begun to lose its longer packets alone (RFC 8899 §4.3).
+//! Black hole detection: a path that begins to lose only its longer packets (RFC 8899 §4.3).
 
 /// Consecutive losses of full packets after which they are considered too long.
 const MOST_LOST_FULL: u8 = 3;
@@ -11,7 +11,7 @@ pub(crate) struct LostFull {
     in_a_row: u8,
     /// The lowest order of these losses.
     first: u64,
-    /// The highest order of full packets that arrived. The loss of a packet sent earlier says nothing about sizes.
+    /// The highest order of full packets that arrived. The loss of a packet sent earlier carries no information about sizes.
     came: u64,
     /// The highest order of smaller packets that arrived. If it was sent before the lost packets, it proves nothing:
     /// the peer may only be late.
@@ -55,8 +55,8 @@ impl LostFull {
 mod tests {
     use super::*;
 
-    /// Three full packets are lost, and a small one comes that left after the first of them, whichever is known first. One that
-    /// left before proves nothing, nor does anything once a later full one has come.
+    /// Checks detection when three full packets are lost and a small one sent after the first of them arrives, in any order
+    /// of reports. A small packet sent before proves nothing, nor does any packet once a later full one has arrived.
     #[test]
     fn small_packets_alone_prove_a_black_hole() {
         let mut full = LostFull::default();

@@ -51,7 +51,7 @@ const MIN_LIVENESS_ROUND: Span = Span::from_ms(200);
 pub enum Event {
     /// The keys are available. A caller may send from now on.
     Connected,
-    /// A caller asks for admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
+    /// A caller requests admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
     Claim(Claim),
     /// The listener has admitted this caller.
     Admitted,
@@ -98,7 +98,7 @@ struct Probe {
 pub struct Claim {
     /// The ticket that it claims to have; zeros without one. [`Connection::proves`] returns whether it has the secret.
     pub ticket: TicketId,
-    /// The key whose possession it has proved.
+    /// The key that it has proved to possess.
     pub key: Option<Fingerprint>,
 }
 
@@ -129,7 +129,7 @@ pub struct PathStats {
     pub via: Via,
     /// Set if it carries data.
     pub is_open: bool,
-    /// The longest UDP payload that gets through, in bytes.
+    /// Maximum UDP payload that the path supports, in bytes.
     pub packet_size: u16,
     /// The smoothed round trip.
     pub rtt: Span,
@@ -312,7 +312,7 @@ impl Connection {
         self.life == Life::Open && (self.data.is_none() || !self.admission.is_known())
     }
 
-    /// Returns the key whose possession the peer has proved.
+    /// Returns the key that the peer has proved to possess.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.peer
     }
@@ -428,7 +428,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Checks what holds between calls of a connection, in debug builds.
+    /// Checks the invariants between calls of a connection, in debug builds.
     fn check_state(&self) {
         let is_open = self.life == Life::Open;
         debug_assert!(!is_open || self.data.is_some() || self.handshake.is_open(), "an open connection has no keys");
@@ -441,7 +441,7 @@ impl Connection {
         debug_assert!(!is_open || self.data.is_some() || !self.admission.is_known() || self.side == Side::Caller);
     }
 
-    /// Opens the data phase once the handshake is complete; takes the updates.
+    /// Opens the data phase once the handshake is complete; applies pending updates.
     fn go_on(&mut self, now: Time) {
         if self.life == Life::Open
             && let Err(fault) = self.begin_data(now)
@@ -544,7 +544,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns whether the caller's proof is of this secret. Takes the same time whatever is wrong.
+    /// Returns whether the caller's proof is of this secret. Takes the same time for any mismatch.
     pub fn proves(&self, secret: &Secret) -> bool {
         self.admission.proof().is_some_and(|proof| secret.verifies(&self.exporter, proof))
     }
@@ -556,9 +556,9 @@ impl Connection {
         self.data.as_ref().map(|_| ticket.resumption(&self.exporter))
     }
 
-    /// Admits the caller of a listener: what the caller has sent so far is read now. While such data waits the listener
-    /// acknowledges nothing, so a listener that takes longer than the caller's
-    /// [`Settings::idle`](crate::settings::Settings::idle) admits nobody.
+    /// Admits the caller of a listener: data that the caller has sent so far is read now. While such data waits the listener
+    /// acknowledges nothing, so a listener must decide within the caller's
+    /// [`Settings::idle`](crate::settings::Settings::idle).
     pub fn admit(&mut self, now: Time) {
         let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open) else { return };
         let Some(held) = self.admission.admit() else { return };
@@ -583,7 +583,7 @@ impl Connection {
         self.fail(now, Fault::new(Code::REFUSED, ""));
     }
 
-    /// Closes the connection. What was not delivered may never be.
+    /// Closes the connection. Undelivered data may never be delivered.
     pub fn close(&mut self, now: Time, code: Code, reason: &str) {
         self.fail(now, Fault::new(code, reason));
     }
@@ -604,8 +604,8 @@ impl Connection {
         self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
     }
 
-    /// Refuses a caller that asks for another service, once: a caller that retries begins anew, so strangers cost
-    /// nothing.
+    /// Refuses a caller that requests another service, once: a caller that retries starts a new handshake, so unknown callers
+    /// cost nothing.
     fn turn_away(&mut self, now: Time, asked: Option<Service>) {
         debug_assert!(self.side == Side::Listener && self.data.is_none(), "a caller that is known is turned away");
         let here = self.shared.settings.service;
@@ -614,7 +614,7 @@ impl Connection {
         self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
     }
 
-    /// Returns whether its caller asked for another service.
+    /// Returns whether its caller requested another service.
     pub(crate) fn is_turned_away(&self) -> bool {
         self.data.is_none() && matches!(&self.life, Life::Closing { fault, .. } if fault.code == Code::NO_SUCH_SERVICE)
     }

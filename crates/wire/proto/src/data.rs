@@ -70,7 +70,7 @@ pub(crate) enum News {
     PathOpen(u32),
     /// A path no longer exists.
     PathGone(u32),
-    /// The peer, or the network, wants this path to be replaced.
+    /// Request of the peer or the network to replace this path.
     PathWanted(u32),
     /// The listener knows the caller.
     Done,
@@ -159,7 +159,7 @@ impl Data {
     pub(crate) fn new(new: NewData) -> Result<Self, Fault> {
         let NewData { now, shared, side, keys, watch, theirs, own_id, peer_id, via, rtt } = new;
         let settings = &shared.settings;
-        // No path is shorter than this, and no law can do with none.
+        // No path has a shorter RTT, and no law supports an RTT of zero.
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
         let answering = Answering {
             every: settings.ack_every.max(1),
@@ -424,7 +424,7 @@ impl Data {
             }
             stays
         });
-        // Only now there may be others, so no peer can have more of them than there may be at a time.
+        // Others are permitted only now, so no peer can have more paths than the limit.
         for _ in self.paths.len()..before {
             self.give_id()?;
         }

@@ -33,7 +33,7 @@ use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
 pub use crate::handle::Handle;
 
-/// Maximum number of waiting answers to strangers; more are not made.
+/// Maximum number of queued responses to unknown senders; further ones are dropped.
 const MOST_ANSWERS: usize = 64;
 
 /// Error in creating an endpoint or a connection of a caller.
@@ -531,7 +531,7 @@ impl Endpoint {
         transmit
     }
 
-    /// Handles the timer of one connection, like [`Connection::on_timer`].
+    /// Handles an expired timer of one connection, like [`Connection::on_timer`].
     pub fn on_timer(&mut self, now: Time, handle: Handle) {
         if let Some(connection) = self.connection(handle) {
             connection.on_timer(now);

@@ -40,9 +40,9 @@ pub(crate) struct Agreed {
     pub(crate) keys: Keys,
     pub(crate) secrets: Secrets,
     pub(crate) theirs: Parameters,
-    /// The ID to which data goes on path 0.
+    /// Destination ID of data on path 0.
     pub(crate) peer_id: Id,
-    /// The key whose possession the peer has proved.
+    /// The key that the peer has proved to possess.
     pub(crate) peer: Option<Fingerprint>,
     /// Bytes that only both ends know.
     pub(crate) exporter: [u8; 32],
@@ -59,7 +59,7 @@ pub(crate) enum Read {
     Opened(LongKind),
     /// The peer has closed the connection.
     Closed(Fault),
-    /// The caller asks for another service; none if it is no service of this protocol.
+    /// The caller requests another service; none if it does not belong to this protocol.
     OtherService(Option<Service>),
 }
 
@@ -190,7 +190,7 @@ impl Handshake {
         &self.watch
     }
 
-    /// Losses are noted from now on, if anybody watches.
+    /// Starts recording losses, if the connection has an observer.
     fn watch_losses(&mut self) {
         if self.watch.is_on() {
             for space in [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten() {
@@ -234,7 +234,7 @@ impl Handshake {
         let Some(space) = self.space_mut(kind) else { return Ok(Read::Nothing) };
         let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else { return Ok(Read::Nothing) };
         let (whole, payload) = (packet.len(), &packet[opened.payload.clone()]);
-        // Anybody can make an Initial packet, so no such packet closes a connection.
+        // Any host can create an Initial packet, so no such packet closes a connection.
         let forgiving = kind == LongKind::Initial;
         if !space.arrivals.is_new(opened.number) {
             return Ok(Read::Nothing);
@@ -596,7 +596,7 @@ fn alert_fault(Alert(alert): Alert) -> Fault {
     Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
 }
 
-/// Returns the fault that is sent to a peer that wants another service than this one.
+/// Returns the fault that is sent to a peer that requests another service.
 pub(crate) fn other_service(here: Service) -> Fault {
     Fault::new(Code::NO_SUCH_SERVICE, &alloc::format!("{here}"))
 }
@@ -663,7 +663,7 @@ mod tests {
         for (first_id, datagram) in [(FIRST_ID, first), ([4; 8], second)] {
             assert_eq!(datagram.len(), usize::from(SMALLEST));
             assert!(has_client_hello(&suites, first_id.into(), &datagram));
-            // Under other keys, or changed, it is none.
+            // With other keys, or modified, it is not recognised.
             assert!(!has_client_hello(&suites, [9; 8].into(), &datagram));
             let mut changed = datagram;
             changed[600] ^= 1;

@@ -261,7 +261,7 @@ pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: KeyPhase, number_len: usi
 /// `acked` can decode it: RFC 9000 §A.2. None if 4 are not enough: too much is in flight.
 pub fn number_len(number: u64, acked: Option<u64>) -> Option<usize> {
     let unacked = acked.map_or(number + 1, |acked| number.saturating_sub(acked));
-    // One bit more than it takes to count what is not acknowledged.
+    // One bit more than needed to count the unacknowledged packets.
     let bits = (u64::BITS - unacked.leading_zeros()) as usize + 1;
     let len = bits.div_ceil(8).max(1);
     (len <= 4).then_some(len)
@@ -375,7 +375,7 @@ mod tests {
             prop_assert_eq!(Packet::read(&out), Ok(Packet { header, number_at, len: whole }));
             if kind != 1 {
                 let lowest = out[number_at..number_at + len].iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
-                // Whatever came between what was acknowledged and this packet.
+                // For any arrivals between the acknowledged packet and this one.
                 for newest in [acked, number.checked_sub(1)] {
                     prop_assert_eq!(whole_number(lowest, len, newest), number);
                 }

@@ -32,7 +32,7 @@ const fn most_sealed(lengths: SealedLengths) -> u64 {
 enum SealedLengths {
     /// All were short: at most [`SHORT`] bytes.
     Short,
-    /// Some were longer.
+    /// Longer ones, too.
     Any,
 }
 
@@ -80,7 +80,7 @@ fn seal(header: &dyn HeaderProtectionKey, key: &dyn PacketKey, out: &mut Vec<u8>
     let bytes = which.number.to_be_bytes();
     out[number_at..number_at + number_len].copy_from_slice(&bytes[bytes.len() - number_len..]);
     let (head, payload) = out[start..].split_at_mut(number_at + number_len - start);
-    // It fails for packets of over 2^36 bytes alone (RFC 5116 §5.1).
+    // Sealing fails only for packets of over 2^36 bytes (RFC 5116 §5.1).
     if let Ok(tag) = key.encrypt_in_place_for_path(which.path, which.number, head, payload) {
         out.extend(tag.as_ref());
     } else {
@@ -298,7 +298,7 @@ impl DataKeys {
         let mut copy = Vec::new();
         if let Some((before, _)) = self.before.as_ref().filter(|_| lowest.is_none_or(|lowest| number < lowest)) {
             if lowest.is_none() {
-                // What does not open may be changed: the next key may have to open the same bytes.
+                // A failed attempt may modify the bytes, and the next key may have to open the same bytes.
                 copy.extend_from_slice(packet);
             }
             match open(&**before, packet, at, which) {

@@ -105,7 +105,7 @@ pub enum PathChange {
     Probing,
     /// The address is validated, and the path carries data.
     Validated,
-    /// The peer's packets come from another address, whose validation has begun.
+    /// The peer's packets arrive from another address, and its validation has begun.
     Moved,
     /// Validation of the new address failed: the path uses the former one.
     MovedBack,

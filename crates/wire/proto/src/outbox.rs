@@ -133,9 +133,9 @@ enum Fate {
 /// Outcome of a frame that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FrameOutcome {
-    /// It arrived.
+    /// Arrived.
     Delivered,
-    /// It may be lost, and is sent again if it is still needed.
+    /// Possibly lost: sent again if still needed.
     Resend,
 }
 
@@ -345,7 +345,8 @@ impl Outbox {
         }
     }
 
-    /// Writes what blocks have due: a retransmission, or parity. Returns the packet's position in its block.
+    /// Writes the next packet that is due for a block: a retransmission, or parity. Returns the packet's position in its
+    /// block.
     fn put_of_block(&mut self, limit: usize) -> Option<Tag> {
         while let Some(coder) = &mut self.coder
             && let Some(resend) = coder.next_resend(self.now)
@@ -421,7 +422,7 @@ impl Outbox {
         again
     }
 
-    /// Returns the position in a block of the packet that is being sent, if it is to be coded and has room for it.
+    /// Returns the position in a block of the packet that is being sent, if it should be coded and has room for it.
     fn offer(&mut self) -> Option<Offer> {
         let (bytes, ends) = self.streams.pending();
         let least = self.least_mss as usize;
@@ -434,7 +435,7 @@ impl Outbox {
     /// Writes a data packet of a block.
     fn put_source(&mut self, limit: usize, offer: Offer) -> (Tag, bool) {
         let Tag { block, shape, place } = offer.tag;
-        // Parity is longer by as much, and packets of a batch have one length.
+        // Parity is longer by this amount, and packets of a batch have one length.
         Frame::Padding(LENGTH_BYTES + missing_of_head(block)).put(&mut self.packet);
         Frame::Source { block, shape, place }.put(&mut self.packet);
         let symbol_at = self.packet.len();
@@ -476,7 +477,7 @@ impl Outbox {
         if let Some(datagram) = self.datagrams.front()
             && datagram.len() < room(&self.packet)
         {
-            // It runs to the packet's end, so what makes the packet long enough stands before it.
+            // The frame extends to the packet's end, so padding precedes it.
             let missing = (self.frames_at + SHORTEST_FRAMES).saturating_sub(self.packet.len() + 1 + datagram.len());
             if missing > 0 {
                 Frame::Padding(missing).put(&mut self.packet);
@@ -534,7 +535,7 @@ impl Outbox {
         }
     }
 
-    /// Releases a symbol that was delivered, or that is to be sent without its block.
+    /// Releases a symbol that was delivered, or must be sent without its block.
     fn symbol_is_over(&mut self, content: u64, outcome: FrameOutcome) {
         let Some(at) = self.contents.release(Handle::of(content)) else { return };
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
@@ -573,7 +574,7 @@ impl Work for Outbox {
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
         let (tag, again) = self.put_frames(self.frames_at + mss as usize, &mut frames);
         if self.packet.len() == begun {
-            // What was to be sent is not needed any more, or does not fit behind the acknowledgement. A packet leaves anyway.
+            // The pending frames are no longer needed, or do not fit after the acknowledgement. A packet is sent anyway.
             Frame::Ping.put(&mut self.packet);
         }
         let shortest = self.frames_at + SHORTEST_FRAMES;

@@ -87,7 +87,7 @@ impl From<Id> for FirstId {
     }
 }
 
-/// A parameter whose value is a byte string.
+/// A parameter with a byte string as its value.
 trait Bytes: Sized {
     /// The minimum and maximum length in bytes.
     const LEN: (usize, usize);

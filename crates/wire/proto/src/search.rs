@@ -26,11 +26,11 @@ struct Probe {
 /// The search on one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Search {
-    /// UDP payload that is known to get through, in bytes.
+    /// Confirmed UDP payload of the path, in bytes.
     size: u16,
     /// The maximum size that is probed.
     most: u16,
-    /// The smallest size known not to get through, in bytes.
+    /// The smallest size known to be lost, in bytes.
     too_long: u32,
     probe: Option<Probe>,
     again_at: Time,
@@ -48,11 +48,11 @@ impl Search {
     fn begin(&mut self) {
         self.too_long = u32::from(self.most) + 1;
         self.again_at = Time::NEVER;
-        // The longest first: where both ends and the network are alike, it gets through.
+        // The longest first: if both ends and the network have the same limit, it arrives.
         self.probe = (self.size < self.most).then_some(Probe { size: self.most, left: None, tries: 0 });
     }
 
-    /// Returns the UDP payload that is known to get through, in bytes.
+    /// Returns the confirmed UDP payload of the path, in bytes.
     pub(crate) fn size(&self) -> u16 {
         self.size
     }
@@ -122,7 +122,7 @@ impl Search {
         }
     }
 
-    /// Falls back to the smallest size: packets of the present size do not get through any more.
+    /// Falls back to the smallest size: packets of the present size are lost.
     pub(crate) fn fall(&mut self, now: Time) {
         debug_assert!(self.size >= SMALLEST, "a size of {} bytes", self.size);
         (self.size, self.probe) = (SMALLEST, None);
@@ -134,7 +134,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Returns the size at which the search ends if `limit` bytes get through, and the number of probes.
+    /// Returns the size at which the search ends if packets of up to `limit` bytes arrive, and the number of probes.
     fn found(limit: u16, most: u16) -> (u16, u32) {
         let (mut search, mut probes, mut now) = (Search::new(most), 0, Time::ZERO);
         while let Some(size) = search.due() {

@@ -138,7 +138,7 @@ mod tests {
         let resumption = secret.resumption(&[7; 32]);
         assert!(resumption == secret.resumption(&[7; 32]) && resumption != secret);
         assert!(resumption != secret.resumption(&[8; 32]) && resumption != other.resumption(&[7; 32]));
-        // The proof that crosses does not show it.
+        // The proof on the wire does not reveal it.
         assert_ne!(resumption.bytes()[..], secret.proof(&[7; 32])[..SECRET_LEN]);
     }
 }

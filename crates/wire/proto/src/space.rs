@@ -23,7 +23,7 @@ pub(crate) const MOST_CRYPTO: u64 = 32 << 10;
 pub(crate) const FIRST_RTT: Span = Span::from_ms(333);
 /// The window of the handshake (RFC 9002 §7.2).
 const WINDOW: u64 = 14_720;
-/// The most packets of a space that are remembered.
+/// Maximum number of packet records of a space.
 const MOST_OUTSTANDING: u64 = 1_000;
 
 /// Part of the output of TLS; no bytes for a PING.
@@ -84,7 +84,7 @@ impl Work for Crypto {
     fn take(&mut self, _: u8, _: u32) -> Parcel<Part> {
         let before = self.packet.len();
         debug_assert!(self.left <= self.said.len(), "{} of {} bytes were sent", self.left, self.said.len());
-        // The oldest first: while a peer is silent one packet leaves at a time, and each should have its turn.
+        // The oldest first: while a peer is silent one packet is sent at a time, and each part should be repeated in turn.
         let again = (!self.lost.is_empty()).then(|| self.lost.remove(0));
         let mut part = again
             .unwrap_or(Part { offset: to_u32(self.left as u64), len: to_u32((self.said.len() - self.left) as u64) });
@@ -122,7 +122,7 @@ impl Work for Crypto {
     }
 }
 
-/// A packet whose frames are written.
+/// A packet with complete frames.
 pub(crate) struct Written {
     pub(crate) number: u64,
     /// Set if it counts as in flight.
@@ -145,7 +145,7 @@ impl Space {
         let law = Law::Fixed(Fixed::new(&path, params));
         let mut config = ChannelConfig { most_outstanding: MOST_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
         config.usage = UsageRules::default();
-        // An answer is never held back in the handshake (RFC 9000 §13.2.1).
+        // Acknowledgements are never delayed in the handshake (RFC 9000 §13.2.1).
         let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         Self {
             keys,
@@ -160,8 +160,8 @@ impl Space {
         self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
     }
 
-    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. None if nothing is due: then it
-    /// removes what it wrote.
+    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. None if nothing is due; `out` is
+    /// unchanged then.
     pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<Written> {
         let begun = out.len();
         if self.arrivals.newest().is_some()

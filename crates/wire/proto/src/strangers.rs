@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(evicted(&strangers, 100), None);
         insert(&mut strangers, 4, 3);
         assert_eq!(evicted(&strangers, 100), Some(3));
-        // Of networks with as many slots the oldest caller makes room.
+        // Among networks with equal numbers of slots the oldest caller is evicted.
         strangers.remove(Handle(3));
         insert(&mut strangers, 5, 4);
         assert_eq!(evicted(&strangers, 100), Some(0));

@@ -125,18 +125,18 @@ impl Member {
         (MOST_YOUNG / usize::from(self.team.of)).max(MIN_SHARE)
     }
 
-    /// Admits a handshake whose caller has not validated its address; none if it must do so first.
+    /// Admits the handshake of a caller without a validated address; none if the caller must validate it first.
     pub(crate) fn enter(&self, remote: IpAddr) -> Option<Place> {
         let team = &self.team;
         team.young.fetch_update(SeqCst, SeqCst, |young| (young < LOAD).then_some(young + 1)).ok()?;
         let network = network(remote);
         let place = Place { team: team.clone(), entry: team.unproved.iter().position(|entry| entry.take(network)) };
-        // With this one. All that count at the same time see each other.
+        // Includes this one. Entries counted at the same time are visible to each other.
         let neighbours = team.unproved.iter().filter(|entry| entry.is_of(network)).count();
         (place.entry.is_some() && neighbours <= MOST_YOUNG_EACH).then_some(place)
     }
 
-    /// Admits a handshake whose caller has validated its address. The endpoint enforces its [`Member::share`].
+    /// Admits the handshake of a caller with a validated address. The endpoint enforces its [`Member::share`].
     pub(crate) fn enter_validated(&self) -> Place {
         self.team.young.fetch_add(1, SeqCst);
         Place { team: self.team.clone(), entry: None }
@@ -175,7 +175,7 @@ impl Drop for Place {
 /// Returns the unit in which addresses of callers are counted: an IPv4 address, or a /64 network of IPv6.
 pub(crate) fn network(address: IpAddr) -> u64 {
     match address.to_canonical() {
-        // As a network of IPv6 this, too, would be one of multicast.
+        // As an IPv6 network this would be a multicast network, too.
         IpAddr::V4(address) => 0xff00 << 48 | u64::from(u32::from(address)),
         IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
     }
@@ -205,7 +205,7 @@ mod tests {
         let enter = |at: usize, host: u8| team[at % 3].enter(IpAddr::from([10, 0, 0, host]));
         let mut places: Vec<Place> = (0..16).map(|at| enter(at, 1).unwrap()).collect();
         assert!(enter(0, 1).is_none());
-        // One that proves its address, and one that ends, make room.
+        // A handshake that validates its address and one that ends make room.
         places[3].prove();
         places.push(enter(1, 1).unwrap());
         assert!(enter(2, 1).is_none());

@@ -12,7 +12,7 @@ use crate::keys::{DataKeys, HandshakeKeys};
 use crate::service::Service;
 use crate::side::Side;
 
-/// The version of QUIC whose salt and labels are used.
+/// The QUIC version that defines the salt and labels.
 const QUIC: Version = Version::V1;
 
 /// Label of TLS's exporter (RFC 8446 §7.5).

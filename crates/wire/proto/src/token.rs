@@ -20,13 +20,13 @@ const VALID: Span = Span::from_s(10);
 const KEY_AGE: Span = Span::from_s(300);
 const TAG_LEN: usize = 32;
 
-/// Makes tokens, and takes each once.
+/// Creates tokens, and accepts each once.
 pub(crate) struct Tokens {
     key: Key,
     since: Time,
-    /// Previous key, whose tokens may still be valid.
+    /// Previous key; its tokens may still be valid.
     before: Option<Key>,
-    /// Tokens that were redeemed and may still be valid, by the ID that their Retry gave.
+    /// Tokens that were redeemed and may still be valid, by the ID in their Retry.
     redeemed: BTreeSet<Id>,
     /// Expiry of each of them, the earliest first.
     ends: VecDeque<TokenExpiry>,
@@ -43,7 +43,7 @@ struct TokenExpiry {
 pub(crate) struct Token {
     /// The ID to which its caller sent its first packet.
     pub(crate) first_id: FirstId,
-    /// The ID that its Retry gave.
+    /// The ID in its Retry.
     pub(crate) retry_id: Id,
 }
 

@@ -1,5 +1,5 @@
-//! Variable-length integers of 1, 2, 4 or 8 bytes, whose first two bits encode the length: RFC 9000 §16. Also a reader
-//! for bytes from a peer.
+//! Variable-length integers of 1, 2, 4 or 8 bytes; the first two bits encode the length: RFC 9000 §16. Also a reader for
+//! bytes from a peer.
 
 use alloc::vec::Vec;
 

@@ -24,7 +24,7 @@ fn read<T: PartialEq + std::fmt::Debug, E: PartialEq + std::fmt::Debug>(
                 have = need;
             }
             Ok(Parsed::Done(value, used)) => {
-                // Nothing behind it was taken.
+                // No byte after it was consumed.
                 assert_eq!(used, have);
                 break Some((value, used));
             }
@@ -35,7 +35,7 @@ fn read<T: PartialEq + std::fmt::Debug, E: PartialEq + std::fmt::Debug>(
         (Some((value, used)), at_once) => {
             assert!(matches!(at_once, Ok(Parsed::Done(ref other, all)) if other == value && all == *used));
         }
-        // What is cut short may be seen to be wrong, too.
+        // Truncated input may also be detected as invalid.
         (None, at_once) => assert!(at_once.is_err() || matches!(at_once, Ok(Parsed::Need(need)) if need > bytes.len())),
     }
     read

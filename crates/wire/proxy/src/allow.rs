@@ -42,7 +42,7 @@ pub struct Rule {
     "`{text}`: {wrong}; expected HOST:PORTS, such as files.example.org:873, 10.1.0.0/16:5201-5210, [2001:db8::7]:* or *:443"
 )]
 pub struct RuleError {
-    /// The text, without what a terminal would act on.
+    /// The text, without terminal control characters.
     pub text: String,
     /// The part of it that is wrong.
     pub wrong: &'static str,
@@ -92,7 +92,7 @@ impl Network {
     }
 }
 
-/// Addresses that are a machine's own, or for its neighbours alone.
+/// Addresses of the machine itself, or of its neighbours only.
 const SPECIAL: [Network; 8] = [
     // Linux takes 0.0.0.0 for itself, and the rest of it is "this network" (RFC 1122 §3.2.1.3).
     Network::v4(0, 0, 8),
@@ -148,20 +148,19 @@ const TRANSLATED: Network = Network { address: IpAddr::V6(Ipv6Addr::new(0, 0, 0,
 const COMPATIBLE: Network = Network::v6([0, 0, 0], 96);
 const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0], 16);
 
-/// The addresses of IPv4 to which a translator or a tunnel may take packets for an address. `::ffff:192.0.2.1` is not among them:
-/// it is an address of IPv4 to the system, and was made one before.
+/// Returns the IPv4 addresses to which a translator or a tunnel may forward packets for an address. `::ffff:192.0.2.1` has
+/// none: the system treats it as an IPv4 address, and it was converted before.
 fn embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let o = if let IpAddr::V6(v6) = address { v6.octets() } else { [0; 16] };
     let last = [o[12], o[13], o[14], o[15]];
-    // Where a prefix of 48, 56 or 64 bits puts it: octet 8 is left out (RFC 6052 §2.2).
+    // Positions for prefixes of 48, 56 or 64 bits: octet 8 is skipped (RFC 6052 §2.2).
     let behind_48 = [o[6], o[7], o[9], o[10]];
     let behind_56 = [o[7], o[9], o[10], o[11]];
     let behind_64 = [o[9], o[10], o[11], o[12]];
     let found = if [NAT64, TRANSLATED, COMPATIBLE].iter().any(|network| network.has(address)) {
         vec![last]
     } else if LOCAL_NAT64.has(address) {
-        // The length of the prefix is the network's own choice. No host is in 0.0.0.0/8, so a result there is no
-        // address.
+        // The length of the prefix is the network's own choice. No host is in 0.0.0.0/8, so a result in it is not an address.
         [last, behind_48, behind_56, behind_64].into_iter().filter(|v4| v4[0] != 0).collect()
     } else if SIX_TO_FOUR.has(address) {
         vec![[o[2], o[3], o[4], o[5]]]
@@ -174,11 +173,11 @@ fn embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 /// The rule that an address needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Needs {
-    /// Any that has it.
+    /// Any rule that contains the address.
     Any,
-    /// A rule of addresses, all of which are special.
+    /// A rule of special addresses only.
     Named,
-    /// One of this very address.
+    /// A rule of exactly this address.
     Alone,
 }
 
@@ -223,7 +222,7 @@ fn is_of_ipv6(text: &str) -> bool {
 
 impl Hosts {
     /// # Errors
-    /// If it is none: what is wrong.
+    /// A description of the error in the text.
     fn new(text: &str) -> Result<Self, &'static str> {
         const NO_HOST: &str = "its host is no name, address or network, and not *";
         const NO_NETWORK: &str =
@@ -233,7 +232,7 @@ impl Hosts {
             return Ok(Self::All);
         }
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        // An address of IPv6 without brackets could have its end taken for a port.
+        // The end of an IPv6 address without brackets could be mistaken for a port.
         if bare.len() == text.len() && is_of_ipv6(bare) {
             return Err(NO_BRACKETS);
         }
@@ -369,7 +368,7 @@ mod tests {
         assert!(goes(&names, "files.EXAMPLE.:873", "192.0.2.1"));
         assert!(!goes(&names, "files.example:874", "192.0.2.1"));
         assert!(!goes(&names, "other.example:873", "192.0.2.1"));
-        // The address that the name has may be another name's.
+        // The name's address may belong to another name.
         assert!(!goes(&names, "192.0.2.1:873", "192.0.2.1"));
         assert!(goes(&names, "localhost:5201", "127.0.0.1") && goes(&names, "localhost:5201", "::1"));
         assert!(!goes(&names, "localhost:5201", "169.254.0.1"));
@@ -404,10 +403,10 @@ mod tests {
         assert!(!goes(&nets, "10.2.0.0:5201", "10.2.0.0") && !goes(&nets, "10.1.0.1:5211", "10.1.0.1"));
         assert!(goes(&nets, "some.example:5205", "10.1.2.3") && !goes(&nets, "some.example:5205", "10.2.2.3"));
         assert!(goes(&nets, "[2001:db8:1::1]:9", "2001:db8:1::1") && !goes(&nets, "[2001:db9::1]:9", "2001:db9::1"));
-        // Named, so it is meant.
+        // Named explicitly, so it is allowed.
         assert!(goes(&nets, "127.0.0.1:22", "127.0.0.1") && !goes(&nets, "127.0.0.2:22", "127.0.0.2"));
         assert!(goes(&nets, "[::ffff:127.0.0.1]:22", "::ffff:127.0.0.1"));
-        // IPv4 and IPv6 are apart.
+        // IPv4 and IPv6 rules are separate.
         assert!(!goes(&allow(&["0.0.0.0/0:*"]), "[2001:db8::1]:1", "2001:db8::1"));
     }
 
@@ -478,7 +477,7 @@ mod tests {
             for host in [Host::new(text.as_bytes()), Host::new(b"metadata.example")] {
                 assert!(!wide.has(&host.unwrap(), (address, 80).into()), "{text}");
             }
-            // Who writes the address means it, with or without its length.
+            // An explicit address is allowed, with or without its prefix length.
             let canonical = address.to_canonical();
             let bracketed = |text: &str| if text.contains(':') { format!("[{text}]:80") } else { format!("{text}:80") };
             let lengths = [text.clone(), format!("{canonical}/{}", bits(canonical).1)];
@@ -531,7 +530,7 @@ mod tests {
     }
 
     proptest! {
-        /// A network has an address where they agree in its first bits, bit by bit.
+        /// Checks that a network contains an address if their first bits are equal, bit by bit.
         #[test]
         fn networks_agree_with_a_plainer_rule(network: u32, address: u32, length in 0u8..=32, same in 0u32..=32) {
             let address = if same == 0 { address } else { network ^ (address >> (same - 1)) };

@@ -3,10 +3,11 @@
 //! | the TCP connection | the stream |
 //! |---|---|
 //! | the program ends its direction (FIN) | the stream is finished |
-//! | it is reset, or fails | what is sent is reset, what comes is not wanted any more |
+//! | it is reset, or fails | the sending direction is reset, and the peer is asked to stop sending |
 //! | it takes no more | nothing more is read, so flow control stops the peer |
 //!
-//! and the other way round. A flow has 64 KiB of its own in each direction; all that waits beyond is the kernel's and the stream's.
+//! and vice versa. A flow has a buffer of 64 KiB in each direction; all other waiting data is in the kernel's and the
+//! stream's buffers.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::reply::Reply;
 /// Bytes that are passed on at once: more than a batch of datagrams, so batches are full.
 const PIECE: usize = 64 << 10;
 
-/// The code with which a stream is reset or refused when its TCP connection has ended other than in order.
+/// The code with which a stream is reset or refused when its TCP connection did not end in order.
 pub const RESET: u64 = 1;
 
 /// The reason why a flow did not end in order.
@@ -46,9 +47,9 @@ pub(crate) enum Trouble {
 /// Bytes carried.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Count {
-    /// Bytes from the TCP connection.
+    /// Bytes read from the TCP connection.
     pub(crate) taken: u64,
-    /// Bytes to it.
+    /// Bytes written to it.
     pub(crate) given: u64,
 }
 
@@ -61,8 +62,8 @@ pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(
     }
 }
 
-/// Carries both directions until both have ended, or one fails. What goes wrong at one end is then passed on to the other. Where
-/// the far end has yet to answer, it has `wait` for that, and what the program sends is already on its way.
+/// Carries both directions until both have ended, or one fails. A failure at one end is passed on to the other. If the far
+/// end has not answered yet, it has `wait` for that, while data of the program is already sent.
 pub(crate) async fn copy(
     leg: &mut Leg,
     mut send: SendStream,
@@ -141,7 +142,7 @@ async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<()
         }
     }
     match leg.shut() {
-        // The program has gone with both directions at once, and has everything.
+        // The program has closed both directions at once, and has received everything.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
         shut => shut.map_err(Trouble::Tcp),
     }
@@ -154,6 +155,6 @@ async fn room(leg: &Leg, receive: &mut RecvStream) -> Result<(), Trouble> {
         room = leg.writable() => return room.map_err(Trouble::Tcp),
         reset = receive.until_reset() => reset?,
     }
-    // Nothing but the stream's end is left to come.
+    // Only the stream's end has not arrived yet.
     leg.writable().await.map_err(Trouble::Tcp)
 }

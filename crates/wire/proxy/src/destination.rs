@@ -19,7 +19,7 @@ pub const LONGEST_NAME: usize = 253;
 /// A host: its address, or its name, which the far end looks up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Host {
-    /// An address. One of IPv4 in the form of IPv6 (`::ffff:192.0.2.1`) is one of IPv4.
+    /// An address. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) counts as IPv4.
     Address(IpAddr),
     /// A name in lower case, without a dot at its end: letters, digits, `.`, `-` and `_`.
     Name(String),
@@ -34,16 +34,16 @@ pub struct Destination {
     pub port: u16,
 }
 
-/// The reason why something is no destination.
+/// Reason why a destination is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum DestinationError {
-    /// The type of the address is none of SOCKS's.
+    /// The address type does not exist in SOCKS.
     #[error("{kind} is no type of address; there are 1 (IPv4), 3 (a name) and 4 (IPv6)")]
     Kind {
         /// The type that was received.
         kind: u8,
     },
-    /// The name is no host's.
+    /// The name is not a valid host name.
     #[error("`{shown}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {LONGEST_NAME}")]
     Name {
         /// The name, shortened, and without control characters of a terminal.
@@ -57,7 +57,7 @@ pub enum DestinationError {
     },
 }
 
-/// A character as a message shows it: what a terminal would act on, or would not show, is written as an escape.
+/// Returns a character in the form that messages show: control characters and invisible characters are escaped.
 pub(crate) fn printable(it: char) -> impl Iterator<Item = char> {
     let is_plain = matches!(it, '\'' | '"' | '\\');
     is_plain.then_some(it).into_iter().chain(it.escape_debug().filter(move |_| !is_plain))
@@ -85,7 +85,7 @@ impl Host {
         let name = text.to_ascii_lowercase();
         let is_known = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b'_');
         let is_name = name.bytes().all(is_known) && (1..=LONGEST_NAME).contains(&name.len());
-        // What begins with a dot or has two together is no name, and a resolver might do something else with it.
+        // A text with a leading dot or two consecutive dots is not a name, and a resolver might interpret it differently.
         if is_name && !name.split('.').any(str::is_empty) { Ok(Self::Name(name)) } else { Err(error()) }
     }
 }
@@ -134,7 +134,7 @@ impl Destination {
                 out.extend(address.octets());
             }
             Host::Name(name) => {
-                // Names are made by `Host::new` alone, in which they are shorter; what is cut would not be found.
+                // Names are created by `Host::new` only, which limits their length; a truncated name would not resolve.
                 let name = &name.as_bytes()[..name.len().min(LONGEST_NAME)];
                 out.extend([NAME, name.len() as u8]);
                 out.extend(name);
@@ -150,7 +150,7 @@ impl From<SocketAddr> for Destination {
     }
 }
 
-/// `HOST:PORT`, in which an address of IPv6 stands in brackets.
+/// `HOST:PORT`, with an IPv6 address in brackets.
 impl FromStr for Destination {
     type Err = DestinationError;
 

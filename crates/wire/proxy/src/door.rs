@@ -18,7 +18,7 @@ pub enum Kind {
     Socks,
     /// All have this one.
     Forward(Destination),
-    /// Each goes where it was to go before the kernel redirected it.
+    /// Each connection goes to its original destination, before the kernel redirected it.
     Transparent,
 }
 
@@ -39,7 +39,7 @@ impl Door {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         if kind == Kind::Transparent {
-            // For TPROXY, which needs rights; REDIRECT works without.
+            // For TPROXY, which needs privileges; REDIRECT works without it.
             let _ = match address {
                 SocketAddr::V4(_) => socket.set_ip_transparent_v4(true),
                 SocketAddr::V6(_) => socket.set_ip_transparent_v6(true),
@@ -64,7 +64,7 @@ pub(crate) fn original(tcp: &TcpStream, door: SocketAddr) -> Option<SocketAddr> 
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let local = canonical(tcp.local_addr().ok()?);
     let socket = SockRef::from(tcp);
-    // REDIRECT: the kernel's table of connections knows.
+    // REDIRECT: the kernel's connection table has the destination.
     let asked = if local.is_ipv4() { socket.original_dst_v4() } else { socket.original_dst_v6() };
     if let Some(before) = asked.ok().and_then(|address| address.as_socket()).map(canonical)
         && before != local

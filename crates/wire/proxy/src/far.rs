@@ -1,4 +1,4 @@
-//! The far end: takes streams, connects to where they are to go if its rules allow that, and carries what follows.
+//! The far end: accepts streams, connects to their destinations if its rules allow that, and carries the data.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -21,7 +21,7 @@ use crate::leg::Leg;
 use crate::parse;
 use crate::reply::Reply;
 
-/// Time limit for a stream's destination after its first bytes: they leave in one packet.
+/// Time limit for a stream's destination after its first bytes: it is sent in one packet.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 /// Time limit to resolve a host and connect to it. Linux sends a SYN at 0, 1, 3, 7 and 15 s.
 pub(crate) const REACH_WAIT: Duration = Duration::from_secs(20);
@@ -29,8 +29,8 @@ pub(crate) const REACH_WAIT: Duration = Duration::from_secs(20);
 const NEXT_ADDRESS: Duration = Duration::from_secs(5);
 /// Maximum number of a name's addresses that are tried.
 const MOST_ADDRESSES: usize = 8;
-/// Maximum number of concurrent lookups, each of which blocks a thread, including abandoned ones. The resolver's own
-/// timeouts end them.
+/// Maximum number of concurrent lookups, including abandoned ones. Each blocks a thread. The resolver's own timeouts end
+/// them.
 static LOOKUPS: Semaphore = Semaphore::const_new(64);
 
 /// State shared by all clients of a far end.
@@ -81,7 +81,7 @@ impl Far {
             Ok(Ok(Err(error))) => {
                 return self.refuse(from, None, send, receive, Answer::new(Reply::Failure, &error.to_string())).await;
             }
-            // Who asks for nothing gets no answer.
+            // A stream without a request gets no answer.
             Ok(Err(_)) | Err(_) => return,
         };
         if permit.is_none() {

@@ -21,7 +21,7 @@ pub enum HeaderError {
         /// The peer's.
         version: u8,
     },
-    /// The destination is none.
+    /// The destination is invalid.
     #[error("{0}")]
     Destination(#[from] DestinationError),
 }
@@ -42,7 +42,7 @@ fn version(bytes: &[u8]) -> Result<(), HeaderError> {
     }
 }
 
-/// Reads where a stream is to go.
+/// Reads a stream's destination.
 ///
 /// # Errors
 /// If that cannot be understood.
@@ -51,7 +51,7 @@ pub fn destination(bytes: &[u8]) -> Result<Parsed<Destination>, HeaderError> {
     Ok(Destination::read(bytes.get(1..).unwrap_or_default())?.behind(1))
 }
 
-/// Writes where a stream is to go.
+/// Writes a stream's destination.
 pub fn put_destination(destination: &Destination) -> Vec<u8> {
     let mut out = vec![VERSION];
     destination.put(&mut out);
@@ -85,7 +85,7 @@ impl Answer {
 
     /// Writes it.
     pub fn put(&self) -> Vec<u8> {
-        // A letter that was put in place of bytes that are none may be longer than they were.
+        // A replacement character may be longer than the invalid bytes that it replaces.
         let words = &self.words.as_bytes()[..self.words.len().min(LONGEST_WORDS)];
         [&[VERSION, self.reply.code(), words.len() as u8], words].concat()
     }

@@ -27,7 +27,7 @@ pub(crate) struct Leg {
 
 impl Leg {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        // What the kernel does not do of this costs time alone.
+        // A failure of these options only affects speed.
         let _ = tcp.set_nodelay(true);
         let keepalive = TcpKeepalive::new().with_time(ASKED_AFTER).with_interval(ASKED_AFTER / 4);
         let _ = SockRef::from(&tcp).set_tcp_keepalive(&keepalive);
@@ -38,7 +38,7 @@ impl Leg {
         &self.tcp
     }
 
-    /// Reads what has come, at least a byte; 0 at the end.
+    /// Reads available data, at least a byte; 0 at the end.
     pub(crate) async fn read(&self, out: &mut [u8]) -> io::Result<usize> {
         (&self.tcp).take(out).await
     }

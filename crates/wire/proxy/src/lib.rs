@@ -34,6 +34,6 @@ pub use self::near::{Refusal, near};
 pub use self::parse::Parsed;
 pub use self::reply::Reply;
 
-/// TCP connections that an end has open at a time. Each takes a file and at most 128 KiB, besides what the kernel and the stream
-/// hold.
+/// TCP connections that an end has open at a time. Each takes a file descriptor and at most 128 KiB, in addition to the
+/// buffers of the kernel and the stream.
 pub const MOST_FLOWS: usize = 1_024;

@@ -1,5 +1,5 @@
-//! The near end: takes programs' TCP connections, and carries each as a stream to the far end. If the connection to the far end is
-//! lost, it calls again.
+//! The near end: accepts programs' TCP connections, and carries each as a stream to the far end. If the connection to the far
+//! end is lost, it reconnects.
 
 use std::future::Future;
 use std::io;
@@ -34,7 +34,7 @@ const ANSWER_WAIT: Duration = REACH_WAIT.saturating_add(Duration::from_secs(10))
 /// Waits between calls of the far end double from the first to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
-/// After a failure to accept, as when the process has as many open files as it may have.
+/// Pause after a failure to accept, such as at the limit of open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The reason why a connection to the far end failed.
@@ -83,9 +83,9 @@ impl From<Trouble> for Refused {
     }
 }
 
-/// Carries what comes in by these doors, over connections that `call` makes, one at a time. At most [`MOST_FLOWS`] TCP connections
-/// are open; more wait at the doors. Ends when a call is refused for good. Then, and when the future is dropped, all TCP
-/// connections are reset.
+/// Carries connections accepted by these doors, over connections that `call` opens, one at a time. At most [`MOST_FLOWS`] TCP
+/// connections are open; more wait at the doors. Ends when a call is refused for good. Then, and when the future is dropped,
+/// all TCP connections are reset.
 pub async fn near<C, F>(doors: Vec<Door>, call: C, log: Log) -> String
 where
     C: Fn() -> F,
@@ -117,7 +117,7 @@ where
     }
 }
 
-/// Takes what comes in by a door, for ever.
+/// Accepts the connections of a door, forever.
 async fn accept(door: Door, shared: Arc<Shared>) {
     let mut flows = JoinSet::new();
     let at = door.address();
@@ -131,7 +131,7 @@ async fn accept(door: Door, shared: Arc<Shared>) {
                 (Ok(permit), Ok((tcp, from))) => {
                     flows.spawn(flow(door.kind.clone(), at, tcp, from, shared.clone(), permit));
                 }
-                // One that has gone before it was accepted is nothing to wait for.
+                // A connection that was closed before it was accepted needs no pause.
                 (_, Err(error)) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 (_, Err(error)) => {
                     (shared.log)(Event::NotAccepted { at, why: error.to_string() });
@@ -192,7 +192,7 @@ async fn carry(
     send.write_all(&header::put_destination(&to)).await.map_err(Trouble::from)?;
     let mut wait = Some(ANSWER_WAIT);
     if *kind == Kind::Socks {
-        // The client is notified of the result, so its bytes come after that.
+        // The client is notified of the result, so its bytes follow after that.
         tokio::select! {
             biased;
             answered = answer(&mut receive, ANSWER_WAIT) => answered?,

@@ -60,7 +60,7 @@ impl Source for &mut RecvStream {
 /// Reads one thing and not a byte more.
 ///
 /// # Errors
-/// If the bytes end before it does, cannot be read, or are not what they should be.
+/// If the bytes end too early, cannot be read, or are invalid.
 pub(crate) async fn read<T, E>(
     mut source: impl Source,
     parse: impl Fn(&[u8]) -> Result<Parsed<T>, E>,
@@ -72,7 +72,7 @@ pub(crate) async fn read<T, E>(
             Ok(Parsed::Done(value, _)) => return Ok(Ok(value)),
             Ok(Parsed::Need(need)) => need,
         };
-        // Parsers ask for what their formats can hold, some hundred bytes.
+        // Parsers request at most the length of their formats, some hundred bytes.
         let mut filled = bytes.len();
         bytes.resize(need, 0);
         while filled < need {

@@ -18,7 +18,7 @@ pub enum Reply {
     HostUnreachable = 4,
     /// The port refuses connections.
     Refused = 5,
-    /// Packets went in circles. Never sent here.
+    /// The TTL of packets expired. Never sent here.
     TtlExpired = 6,
     /// A command other than a connection was requested.
     CommandNotSupported = 7,

@@ -38,7 +38,7 @@ pub enum SocksError {
         /// The byte.
         byte: u8,
     },
-    /// The destination is none.
+    /// The destination is invalid.
     #[error("{0}")]
     Destination(#[from] DestinationError),
 }
@@ -66,7 +66,7 @@ fn version(bytes: &[u8]) -> Result<(), SocksError> {
 pub enum Method {
     /// The client can do without authentication.
     NoAuthentication,
-    /// The client offers no method that there is here.
+    /// The client offers no supported method.
     NoneAcceptable,
 }
 
@@ -104,7 +104,7 @@ pub fn request(bytes: &[u8]) -> Result<Parsed<Request>, SocksError> {
         return Err(SocksError::Reserved { byte: reserved });
     }
     if command != CONNECT {
-        // What it is about does not matter, and may be port 0.
+        // Its arguments do not matter; the port may be 0.
         return Ok(Parsed::Done(Request::Other { command }, 3));
     }
     Ok(Destination::read(&bytes[3..])?.behind(3).map(Request::Connect))
@@ -152,7 +152,7 @@ mod tests {
                 Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 262),
                 Ok(Parsed::Done(_, used)) => {
                     prop_assert!(used <= bytes.len());
-                    // A byte less asks for more.
+                    // With one byte less the parser requests more.
                     prop_assert!(matches!(request(&bytes[..used - 1]), Ok(Parsed::Need(_))));
                 }
                 Err(_) => {}

@@ -1,4 +1,4 @@
-//! Both ends over this machine's loopback, with programs of all manners.
+//! Both ends over this machine's loopback, with programs of various behaviour.
 
 use std::future::Future;
 use std::io;
@@ -59,7 +59,7 @@ impl Told {
         self.0.lock().unwrap().iter().any(is)
     }
 
-    /// Waits for an event that `what` names.
+    /// Waits for an event; `what` describes it.
     async fn until(&self, what: &str, is: impl Fn(&Event) -> bool) {
         let begun = tokio::time::Instant::now();
         while !self.any(&is) {
@@ -70,7 +70,7 @@ impl Told {
     }
 }
 
-/// A far end that lets anyone in.
+/// A far end that admits any client.
 struct FarEnd {
     endpoint: Arc<Endpoint>,
     task: JoinHandle<()>,
@@ -135,7 +135,7 @@ impl World {
     /// Sends a request by SOCKS. Returns the connection, and the reply's code.
     async fn ask(&self, request: &[u8]) -> (TcpStream, u8) {
         let mut tcp = TcpStream::connect(self.doors[0]).await.unwrap();
-        // Both at once, as clients may that are in a hurry.
+        // Both messages at once, as fast clients may send them.
         tcp.write_all(&[&[5, 1, 0], request].concat()).await.unwrap();
         let mut heard = [0; 12];
         tcp.read_exact(&mut heard).await.unwrap();
@@ -174,7 +174,7 @@ fn to_name(name: &str, port: u16) -> Vec<u8> {
     [&[5, 1, 0, 3, name.len() as u8], name.as_bytes(), &port.to_be_bytes()].concat()
 }
 
-/// Sends back what it gets, to any number of clients.
+/// Echoes received data, to any number of clients.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind(loopback()).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -195,7 +195,7 @@ fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at / 3 + at * 7) as u8).collect()
 }
 
-/// Sends all of it and its end while it reads all that comes back.
+/// Sends all data and the end, while it reads all returned data.
 async fn there_and_back(tcp: TcpStream, sent: Vec<u8>) -> Vec<u8> {
     let (mut from, mut to) = tcp.into_split();
     let sending = tokio::spawn(async move {
@@ -311,13 +311,14 @@ fn a_program_that_reads_nothing_stops_the_other() {
         let world = World::socks();
         let (mut client, mut server) = world.pair().await;
         let sent = fill(&mut client).await;
-        // The stream's windows at both ends, two buffers of ours, and what four kernel sockets hold: 6 MB at most as Linux comes.
+        // The stream's windows at both ends, two buffers of ours, and the buffers of four kernel sockets: 6 MB each at most
+        // by Linux's defaults.
         let most = 2 * WINDOW as usize + ((4 * 6) << 20);
         assert!((WINDOW as usize..most).contains(&sent), "{sent}");
-        // Other connections are not concerned.
+        // Other connections are not affected.
         let echoed = there_and_back(world.open(echo().await).await, bytes(100_000)).await;
         assert!(echoed == bytes(100_000));
-        // All of it comes once it is read.
+        // All data arrives once it is read.
         client.shutdown().await.unwrap();
         let mut heard = Vec::new();
         server.read_to_end(&mut heard).await.unwrap();
@@ -333,7 +334,7 @@ fn what_is_not_reached_has_socks_own_reply() {
         let closed = TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap();
         for (request, expected) in [
             (to_address("127.0.0.2:9".parse().unwrap()), 2),
-            // What anybody may ask for, but not of this machine itself.
+            // Any destination is allowed, except on this machine itself.
             (to_address("127.0.0.2:80".parse().unwrap()), 2),
             (to_name("127.0.0.2", 80), 2),
             (to_address(closed), 5),
@@ -375,7 +376,7 @@ fn a_door_to_one_place() {
         let world = World::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![Kind::Transparent]].concat());
         let tcp = TcpStream::connect(world.doors[0]).await.unwrap();
         assert!(there_and_back(tcp, bytes(300_000)).await == bytes(300_000));
-        // The end comes without a reason.
+        // The connection ends without a reason.
         for (door, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
             let mut tcp = TcpStream::connect(world.doors[door]).await.unwrap();
             assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);

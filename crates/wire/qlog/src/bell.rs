@@ -48,7 +48,7 @@ impl Bell {
         }
     }
 
-    /// Ends the log: remaining data is to be written at once.
+    /// Ends the log: remaining data must be written at once.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.rung.notify_one();
@@ -60,7 +60,7 @@ impl Bell {
         while !state.some && !state.is_over {
             state = self.rung.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // What follows soon is written with it.
+        // Data that follows soon is written with it.
         let (mut state, _) = self
             .rung
             .wait_timeout_while(state, LATEST, |state| !state.many && !state.is_over)

@@ -28,7 +28,7 @@ impl Directory {
     /// cannot be written; the connection continues.
     ///
     /// # Errors
-    /// If it cannot be made, or no file can be made in it.
+    /// If it cannot be created, or no file can be created in it.
     pub fn open(path: &Path, report: impl Fn(&str) + Send + 'static) -> io::Result<Self> {
         fs::create_dir_all(path)?;
         let probe = path.join(format!(".narrows-{}-{}", std::process::id(), now().as_nanos()));

@@ -1,4 +1,4 @@
-//! Frames as qlog has them. Nothing of their contents is in it: no data, no proof, no token.
+//! Frames in qlog's form, without their contents: no data, no proof, no token.
 
 use proto::closed::Code;
 use proto::frame::{Frame, Frames};
@@ -12,7 +12,7 @@ pub(crate) struct Listed<'a>(pub(crate) &'a [u8]);
 impl Serialize for Listed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
-        // What cannot be read ends the list, and the connection.
+        // A frame that cannot be read ends the list, and the connection.
         for frame in Frames::new(self.0).map_while(Result::ok) {
             list.serialize_element(&Shown::of(&frame))?;
         }
@@ -35,7 +35,7 @@ impl std::fmt::Display for Hex<'_> {
     }
 }
 
-/// One frame. Those that QUIC does not have are `narrows:`.
+/// One frame. Frames that QUIC does not have get the prefix `narrows:`.
 #[derive(serde::Serialize)]
 #[serde(tag = "frame_type", rename_all = "snake_case")]
 enum Shown<'a> {

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Events are encoded in memory where they occur, and written by the other thread at most a tenth of a second later. A
-//! process that is killed leaves files whose records are complete except for the last one.
+//! process that is killed leaves files with complete records, except possibly the last one.
 
 #![forbid(unsafe_code)]
 

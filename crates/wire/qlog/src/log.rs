@@ -1,4 +1,4 @@
-//! The log of one connection: what happens becomes records in memory, which another thread writes.
+//! The log of one connection: events become records in memory, which another thread writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,9 @@ use crate::record::{
 };
 use crate::sequence::{LawData, MetricsData, Record, ms, put};
 
-/// Bytes that wait to be written: what happens beyond is only counted.
+/// Maximum number of bytes that wait to be written: further events are only counted.
 const MOST_WAITING: usize = 16 << 20;
-/// Bytes that may wait before it is known that the connection is one to log.
+/// Maximum number of bytes that wait before it is known whether the connection is logged.
 const MOST_EARLY: usize = 64 << 10;
 /// Number of bytes at which the writer thread is woken at once.
 const MANY: usize = 256 << 10;
@@ -44,8 +44,8 @@ pub(crate) struct Waiting {
     /// Time of the last event.
     last: Time,
     paths: BTreeMap<u32, Known>,
-    /// Set if it is to be written: a listener's is once it has admitted its client, otherwise unknown senders could
-    /// fill the disk.
+    /// Set if the log should be written: a listener's log once its client is admitted, otherwise unknown senders could fill
+    /// the disk.
     pub(crate) is_wanted: bool,
     /// Set if nothing more is written, as the file cannot be.
     is_given_up: bool,
@@ -124,7 +124,7 @@ impl Waiting {
         put(&mut self.bytes, &Record { time: ms(now.since(self.began)), path_id, name, data });
     }
 
-    /// Says how many events are missing here, if any are.
+    /// Records the number of events that are missing here, if any.
     fn put_gap(&mut self) {
         if self.missed > 0 {
             let time = ms(self.last.since(self.began));

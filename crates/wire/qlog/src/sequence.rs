@@ -140,7 +140,7 @@ impl MetricsData {
     }
 }
 
-/// A law's own numbers.
+/// State of a law, by name.
 pub struct LawData<'a> {
     /// Name of the law.
     pub law: &'a str,

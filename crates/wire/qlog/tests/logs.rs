@@ -122,7 +122,7 @@ fn a_lossy_transfer_is_logged_whole() {
         assert_eq!(events.first().unwrap()["name"], "connectivity:connection_started");
         packets.push(seen);
     }
-    // What came at one end left at the other, as long as that.
+    // Packets received at one end were sent by the other, with the same length.
     for at in 0..2 {
         for (key, len) in &packets[at][1] {
             assert_eq!(packets[1 - at][0].get(key), Some(len), "{key:?}");
@@ -184,7 +184,7 @@ fn contents_are_not_logged() {
     }
 }
 
-/// A disk that takes nothing more ends the log with a line, and not the connection.
+/// A full disk ends the log with a line, and does not end the connection.
 #[test]
 fn what_cannot_be_written_is_said_once() {
     let scratch = Scratch::new("gone");

@@ -18,7 +18,7 @@ pub(crate) fn names(bytes: &[u8]) {
         inside(&name);
     }
     let _ = parse::<Record>(bytes);
-    // A name, and behind a NUL a target.
+    // A name, and a target after a NUL.
     let mut parts = bytes.splitn(2, |&byte| byte == 0);
     let (name, target) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if let Ok(name) = Name::new(name.to_vec()) {
@@ -43,7 +43,7 @@ fn link(name: &Name, target: &[u8]) {
     if check_target(name, target).is_err() {
         return;
     }
-    // As deep as the directory that the link lies in, and never above the folder.
+    // As deep as the link's directory, and never above the folder.
     let mut depth = name.parts().count() - 1;
     for part in Path::new(OsStr::from_bytes(target)).components() {
         match part {

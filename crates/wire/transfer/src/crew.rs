@@ -98,8 +98,8 @@ impl<'a> Crew<'a> {
         self.spawn_with(scope, (), |()| part());
     }
 
-    /// Works as [`Crew::spawn`], with a value whose drop others wait for: if the part fails, they find that all is over
-    /// when they see it.
+    /// Works like [`Crew::spawn`], with a value that other parts wait to see dropped: if the part fails, the end of the
+    /// transfer is visible to them before the drop.
     pub(crate) fn spawn_with<'scope, 'env, T: Send + 'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, 'env>,
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// A part that fails lets go of its end of a queue. Who sees the queue end must see that all is over, too.
+    /// A part that fails drops its end of a queue. A part that sees the queue end must also see that the transfer is over.
     #[test]
     fn what_a_failing_part_held_ends_after_its_failure_is_known() {
         let law = |path: &Path| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
@@ -180,7 +180,8 @@ mod tests {
             let admitted = scope.spawn(accept);
             let connect = caller.connect(address, trust, None);
             let connection = block_on(PATIENCE, "the listener answers", connect).unwrap();
-            // The first failure closes the connection: a listener that has not yet let the caller in would never see it.
+            // The first failure closes the connection: a listener that has not yet admitted the caller would never receive
+            // it.
             let _admitted = admitted.join().unwrap();
             for _ in 0..1_000 {
                 let crew = Crew::new(&connection);

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// Bytes of a chunk but the last of a file: what is sent, checked and resumed at a time. A power of two of at least 1,024.
+/// Bytes of a chunk, except the last of a file: the unit of sending, checking and resuming. A power of two of at least 1,024.
 pub const CHUNK: usize = 1 << 20;
 
 /// The BLAKE3 hash of a file, or the value of a chunk.
@@ -49,7 +49,7 @@ pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64)
     Ok(of_chunk(data, size, chunk))
 }
 
-/// The values of a file's chunks so far, as far as its hash needs them.
+/// The values of a file's chunks so far, as needed for its hash.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tree {
     /// Complete subtrees to the left, the largest first.
@@ -63,7 +63,7 @@ impl Tree {
     /// Adds the next chunk's value.
     pub(crate) fn push(&mut self, value: Digest) {
         if let Some(mut left) = self.last.replace(value) {
-            // As many subtrees end with that chunk as its number has zeros at the end.
+            // The number of subtrees that end with that chunk is the number of trailing zeros of its number.
             for _ in 0..self.chunks.trailing_zeros() {
                 if let Some(before) = self.whole.pop() {
                     left = merge_subtrees_non_root(&before, &left, Mode::Hash);

@@ -30,7 +30,7 @@ impl Stamp {
 /// The kind of an entry.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Kind {
-    /// A directory. It comes before what is in it.
+    /// A directory. It comes before its contents.
     Directory,
     /// A regular file.
     File {

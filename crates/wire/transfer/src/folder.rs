@@ -24,7 +24,7 @@ use crate::name::{Name, PARTIALS};
 
 /// Permissions with the setuid, setgid and sticky bits.
 const ALL_MODE_BITS: u32 = 0o7777;
-/// The owner's permissions, all of which a new directory needs while files are written into it.
+/// The owner's permissions: a new directory needs all of them while files are written into it.
 pub(crate) const OWNER: u32 = 0o700;
 
 /// Permissions that a receiver sets.
@@ -157,7 +157,7 @@ impl Folder {
         })();
         let at = path.join(PARTIALS);
         let partials = opened.map_err(|error| Error::local("make", at.clone())(error.into()))?;
-        // A process that could write there could put other bytes under the names of files that were checked.
+        // A process with write access there could replace the bytes of files that were checked.
         let seen = fstat(&partials).map_err(|error| Error::local("look at", at.clone())(error.into()))?;
         if seen.st_uid != geteuid().as_raw() || seen.st_mode & 0o022 != 0 {
             let why =
@@ -173,7 +173,7 @@ impl Folder {
         &self.path
     }
 
-    /// Its lock, which may have been a dead process's.
+    /// Its lock, which may have belonged to a dead process.
     pub fn lock(&self) -> &Lock {
         &self.lock
     }
@@ -206,7 +206,7 @@ const PROBE: &str = "mode";
 /// Permissions that a new file may have: those that the umask leaves, or the default ACL that directories inherit from the folder.
 /// A probe finds them, because a process can read its umask only by changing it, for all its threads.
 fn mask(partials: &OwnedFd) -> io::Result<u32> {
-    // What a kill left.
+    // Left by a killed process.
     let _ = unlink(partials, PROBE);
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let probe = openat(partials, PROBE, flags, Mode::from_bits_truncate(MODES))?;
@@ -224,7 +224,7 @@ impl Drop for Folder {
 
 const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-/// To be passed through, which needs no right to list it.
+/// For traversal, which does not need the permission to list the directory.
 const WAY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
 /// A folder's names, as one thread sees them: the directory that was used last stays open.
@@ -292,8 +292,8 @@ impl<'a> View<'a> {
         Ok(Some(there))
     }
 
-    /// Grants the owner of an existing directory write permission, until its mode is set. Another user's directory may
-    /// be writable all the same, so a failure shows on a later write.
+    /// Grants the owner of an existing directory write permission, until its mode is set. Another user's directory may be
+    /// writable nevertheless, so a failure shows on a later write.
     pub(crate) fn open_to_owner(&mut self, name: &Name, there: &There) -> io::Result<()> {
         let (directory, last) = self.at(name)?;
         if there.mode & OWNER != OWNER
@@ -340,7 +340,7 @@ impl<'a> View<'a> {
         }
         let (directory, last) = self.at(name)?;
         let file = match openat(directory, last, READ, Mode::empty()) {
-            // A file whose owner may not read it: its mode stays as it is.
+            // A file that its owner may not read: its mode stays as it is.
             Err(Errno::EACCES) => return Err(io::Error::other("its mode or time cannot be set: it may not be read")),
             file => file.map_err(|_| changed_meanwhile())?,
         };
@@ -371,7 +371,7 @@ impl<'a> View<'a> {
             return Ok(renameat(partials, partial, directory, last)?);
         }
         let placed = match renameat2(partials, partial, directory, last, RenameFlags::RENAME_NOREPLACE) {
-            // The file system does not know of that.
+            // The file system does not support that.
             Err(Errno::EINVAL | Errno::ENOSYS) => {
                 linkat(partials, partial, directory, last, AtFlags::empty()).and_then(|()| unlink(partials, partial))
             }
@@ -397,7 +397,7 @@ pub(crate) fn in_the_way(there: &There) -> io::Error {
 
 /// Makes a link among the partial files.
 pub(crate) fn make_link(folder: &Folder, partial: &str, target: &[u8], mtime: Stamp) -> io::Result<()> {
-    // What a kill left.
+    // Left by a killed process.
     let _ = unlink(&folder.partials, partial);
     symlinkat(OsStr::from_bytes(target), &folder.partials, partial)?;
     Ok(utimensat(&folder.partials, partial, &AS_IT_IS, &time(mtime), UtimensatFlags::NoFollowSymlink)?)

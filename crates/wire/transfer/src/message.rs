@@ -43,7 +43,7 @@ const SERVICE: &str = "files";
 pub const LONGEST_FRAME: usize = 16 << 10;
 /// The most streams for data: a disk and a processor are busy with fewer.
 pub const MOST_LANES: u8 = 16;
-/// The most bytes of an explanation.
+/// Maximum length of a reason, in bytes.
 const LONGEST_WHY: usize = 1_000;
 /// Bytes that are read from a stream at a time, where messages are short.
 const READ: usize = 128 << 10;
@@ -58,9 +58,9 @@ pub struct Hello {
     pub lanes: u8,
     /// Set if files of equal size are compared by their hashes, and not by their times.
     pub checksum: bool,
-    /// Entries that the sender found, for people alone.
+    /// Number of entries that the sender found, for display only.
     pub entries: u64,
-    /// Bytes of all files that it found, for people alone.
+    /// Bytes of all files that it found, for display only.
     pub bytes: u64,
 }
 
@@ -121,7 +121,7 @@ pub enum Reply {
         number: u64,
         /// The hash of the existing file. If the sender's has the same it is not sent.
         have: Option<Digest>,
-        /// The chunks to leave out; none if a file that differs must not be replaced.
+        /// The chunks to skip; none if a file that differs must not be replaced.
         start: Option<Start>,
     },
     /// The entry exists. A directory or a link was noted, and is completed at the end.
@@ -153,7 +153,7 @@ pub struct Summary {
     pub same: u64,
     /// Entries that failed, at either end.
     pub failed: u64,
-    /// Bytes that came.
+    /// Bytes received.
     pub moved_bytes: u64,
     /// Bytes that were there before, in files that are the same or in verified parts.
     pub had_bytes: u64,
@@ -268,11 +268,11 @@ pub(crate) fn brief(why: &str) -> String {
     why.chars().take(LONGEST_WHY / 4).collect()
 }
 
-/// Adds a message to the bytes that leave.
+/// Appends a message to the bytes to send.
 pub(crate) fn put(out: &mut Vec<u8>, message: &impl Serialize) {
     let at = out.len();
     let buffer = std::mem::take(out);
-    // What is made of numbers, names and short texts can be written.
+    // Messages of numbers, names and short texts can always be encoded.
     *out = postcard::to_extend(message, Extended::new(buffer)).map(|it| it.0).unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "a message has at most `LONGEST_FRAME` bytes")]
     let len = (out.len() - at - 4) as u32;
@@ -334,7 +334,7 @@ fn parse_first<M: First>(bytes: &[u8]) -> Result<M, String> {
     Ok(message)
 }
 
-/// The messages that come on a stream.
+/// Messages received on a stream.
 pub(crate) struct Frames<R> {
     reader: BufReader<R>,
     frame: Vec<u8>,
@@ -348,7 +348,7 @@ impl<R: Read> Frames<R> {
     /// The bytes of the next message; none at the stream's end.
     fn frame(&mut self) -> Result<Option<&[u8]>, Error> {
         let mut len = [0; 4];
-        // The stream may end before a message, and not in the midst of it.
+        // The stream may end before a message, but not within it.
         if self.reader.read(&mut len[..1]).map_err(Error::stream)? == 0 {
             return Ok(None);
         }
@@ -444,13 +444,13 @@ mod tests {
         assert_eq!(entry(0o4755, 0, 0), "the peer says that `x` has the mode 4755; it may have 777");
         assert_eq!(entry(0, 1_000_000_000, 0), "the peer says that a second of `x` has 1000000000 ns");
         assert_eq!(entry(0, 0, 1 << 63), "the peer says that `x` has 9223372036854775808 bytes");
-        // A name that leads out, as no `Name` writes it.
+        // A name that leads out of the folder, which no `Name` encodes.
         let mut out = Vec::new();
         put(&mut out, &(0u8, b"../x".to_vec(), 0u32, 0i64, 0u32, 0u8));
         assert!(said(&out).contains("with a name that may not be"), "{}", said(&out));
     }
 
-    /// The largest set of chunks has room in a message, and one that is none is refused.
+    /// Checks that the largest set of chunks fits into a message, and that an invalid set is rejected.
     #[test]
     fn chunks_that_a_receiver_has_are_a_set() {
         let read = |runs: Vec<ChunkRun>| {

@@ -51,8 +51,8 @@ pub enum NameError {
     BadTarget,
 }
 
-/// A path below a folder: components that are neither empty nor `.` nor `..`, joined by `/`. So it is relative, and leads
-/// nowhere else. It need not be UTF-8.
+/// A path below a folder: components that are neither empty nor `.` nor `..`, joined by `/`. So it is relative, and never
+/// leads out of the folder. It need not be UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(Vec<u8>);
 
@@ -101,7 +101,7 @@ impl Name {
         self.0.split(|&byte| byte == b'/').map(OsStr::from_bytes)
     }
 
-    /// The directory that it lies in, empty for the folder itself, and its last component.
+    /// Splits the name: its directory, empty for the folder itself, and its last component.
     pub fn split(&self) -> (&[u8], &OsStr) {
         let end = self.0.iter().rposition(|&byte| byte == b'/');
         let (parent, last) = end.map_or((&[][..], &self.0[..]), |end| (&self.0[..end], &self.0[end + 1..]));
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// For people: what a terminal could take for a command is escaped.
+/// Displays the name with terminal control characters escaped.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(&self.0))
@@ -139,7 +139,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Bytes of a peer for people: control characters, and those that turn the direction of a text, are escaped.
+/// Returns a peer's bytes for display: control characters, and those that change the direction of text, are escaped.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let is_odd = |it: char| {
         it.is_control() || matches!(it, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

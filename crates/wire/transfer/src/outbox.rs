@@ -1,4 +1,4 @@
-//! Messages that leave on a stream, as many at a time as there are.
+//! Messages sent on a stream, all queued ones at a time.
 
 use std::sync::{Condvar, Mutex};
 
@@ -18,7 +18,7 @@ struct State {
     ends: bool,
 }
 
-/// Messages that wait to leave.
+/// Messages that wait to be sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds a message. Waits while too many wait.
+    /// Adds a message. Blocks while too many are queued.
     pub(crate) fn push(&self, crew: &Crew, message: &impl Serialize) {
         let mut state = lock(&self.state);
         while state.bytes.len() >= FULL && !crew.is_over() {
@@ -42,7 +42,7 @@ impl Outbox {
         self.changed.notify_all();
     }
 
-    /// Sends what comes until the end, and waits until the peer has it.
+    /// Sends messages until the queue ends, and waits until the peer has received them.
     pub(crate) fn run(&self, crew: &Crew, mut stream: SendStream) -> Result<(), Error> {
         loop {
             let mut state = lock(&self.state);

@@ -90,7 +90,7 @@ impl<'a> Shelf<'a> {
         }
         let is_left = |name: &&String| name.strip_suffix(SUMS).is_some_and(|key| !names.contains(key));
         if names.len() < MOST_NAMES {
-            // A kill came after the file got its final name and before its checksums were removed.
+            // A process was killed after the file got its final name and before its checksums were removed.
             names.iter().filter(is_left).for_each(|name| {
                 let _ = unlink(directory, name);
             });
@@ -131,7 +131,7 @@ impl<'a> Shelf<'a> {
         let (mut value, mut data) = ([0; VALUE], Vec::new());
         for chunk in (0..chunks_of(size)).take_while(|_| goes_on()) {
             sums.read_exact(&mut value)?;
-            // Chunks for which the set has no room come again.
+            // Chunks that do not fit into the set are sent again.
             if read_chunk(&file, &mut data, size, chunk)? == value && resume.have.push(chunk) {
                 resume.values.push(&value);
             }
@@ -143,7 +143,8 @@ impl<'a> Shelf<'a> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
         let opened = match openat(self.directory, name, flags, own) {
-            // It got its final mode, and a kill came before its final name. No other user can write in this directory.
+            // It got its final mode, and the process was killed before its final name. No other user can write in this
+            // directory.
             Err(Errno::EACCES) => {
                 fchmodat(self.directory, name, own, FchmodatFlags::FollowSymlink)?;
                 openat(self.directory, name, flags, own)
@@ -153,15 +154,15 @@ impl<'a> Shelf<'a> {
         let file = File::from(opened?);
         let seen = file.metadata()?;
         if seen.is_file() && seen.nlink() > 1 {
-            // It has its final name already, by a link: what comes now is another file.
+            // It already has its final name, by a link: the file to receive now is another one.
             unlink(self.directory, name)?;
             return Ok(File::from(openat(self.directory, name, flags | OFlag::O_EXCL, own)?));
         }
         if seen.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
-    /// Marks a directory that this receiver made: its owner has more permissions until the end. Without the mark, a transfer that
-    /// goes on after a kill would take it for the user's.
+    /// Marks a directory that this receiver made: its owner has more permissions until the end. Without the mark, a transfer
+    /// that resumes after a kill would take it for the user's.
     pub(crate) fn mark_open(&self, directory: &Entry) -> io::Result<()> {
         self.open(&mark(directory)).map(drop)
     }
@@ -174,19 +175,19 @@ impl<'a> Shelf<'a> {
         let _ = unlink(self.directory, &mark(directory));
     }
 
-    /// Removes a partial file and what belongs to it.
+    /// Removes a partial file and its associated files.
     pub(crate) fn remove(&self, key: &str) {
         let _ = unlink(self.directory, key);
         self.remove_sums(key);
     }
 
-    /// Removes the values of the chunks of a file that is in its place.
+    /// Removes the chunk values of a file that has its final name.
     pub(crate) fn remove_sums(&self, key: &str) {
         let _ = unlink(self.directory, &(key.to_owned() + SUMS));
     }
 }
 
-/// A file that comes.
+/// A file that is being received.
 pub(crate) struct Partial {
     pub(crate) key: String,
     file: File,
@@ -204,7 +205,7 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// Begins a file, or goes on with it.
+    /// Begins a file, or continues it.
     pub(crate) fn new(shelf: &Shelf, entry: &Entry, resume: Resume) -> io::Result<Self> {
         let (key, size, have) = (key(entry), entry.size(), resume.have);
         let file = shelf.open(&key)?;
@@ -236,7 +237,7 @@ impl Partial {
     pub(crate) fn write(&mut self, data: &[u8], value: Digest) -> io::Result<()> {
         let Some(chunk) = self.next else { return Ok(()) };
         self.file.write_all_at(data, chunk * CHUNK as u64)?;
-        // Data first: a value without its data fits nothing.
+        // Data first: a value without its data matches nothing.
         match &self.sums {
             Some(sums) => sums.write_all_at(&value, chunk * VALUE as u64)?,
             None => self.only = Some(value),

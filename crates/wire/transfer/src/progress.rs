@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Progress of a transfer, as seen by one end.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Bytes of all files that the sender found at first. They may become more or fewer.
+    /// Bytes of all files that the sender found at first. The number may change.
     pub total_bytes: u64,
     /// Entries that it found at first.
     pub total_entries: u64,
-    /// Bytes that were sent, or came.
+    /// Bytes that were sent or received.
     pub moved_bytes: u64,
     /// Bytes that were at the receiver already, in files that are the same or in verified parts.
     pub had_bytes: u64,
-    /// Entries that are over: made, the same, or failed.
+    /// Entries that are complete: created, unchanged, or failed.
     pub entries: u64,
     /// Entries that failed.
     pub failed: u64,

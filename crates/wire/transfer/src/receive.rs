@@ -43,7 +43,7 @@ pub struct ReceiveOptions {
     pub modes: Modes,
 }
 
-/// A file that is wanted.
+/// A requested file.
 struct Wanted {
     entry: Entry,
     key: String,
@@ -55,7 +55,7 @@ struct Wanted {
 
 #[derive(Default)]
 struct State {
-    /// Files that are wanted and not over; those that have begun have left their place.
+    /// Requested files that are not complete; the entry of a file that has begun is empty.
     open: BTreeMap<u64, Option<Box<Wanted>>>,
     /// The keys of their partial files.
     keys: BTreeSet<String>,
@@ -77,7 +77,7 @@ struct Later {
     links: Vec<(u64, Entry)>,
 }
 
-/// A directory whose time, and perhaps mode, is set at the end.
+/// A directory that gets its time, and perhaps its mode, at the end.
 struct NotedDirectory {
     number: u64,
     entry: Entry,
@@ -96,9 +96,9 @@ enum Comparison {
 /// Presence of an entry before the transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
-    /// It existed, and is the same.
+    /// Existed, and is the same.
     Existed,
-    /// It is made, or brought up to date.
+    /// Made, or brought up to date.
     New,
 }
 
@@ -110,7 +110,7 @@ struct Receiver<'a> {
     watch: &'a dyn Watch,
     counts: Counts,
     state: Mutex<State>,
-    /// Bytes that wanted files still need.
+    /// Bytes that requested files still need.
     reserved: AtomicU64,
     outbox: Outbox,
     later: Mutex<Later>,
@@ -143,7 +143,7 @@ pub fn receive(
     };
     std::thread::scope(|scope| {
         let it = &receiver;
-        // The queue's end is that of the listing, of all lanes and of the thread that starts them.
+        // The queue ends after the listing, all lanes and the thread that starts them.
         let (whole, queue) = sync_channel(WAITING);
         it.crew.spawn_with(scope, whole, move |whole| it.begin(connection, scope, whole, queue));
         it.crew.wait(|| watch.look(&it.counts.progress()));
@@ -220,7 +220,7 @@ impl<'a> Receiver<'a> {
         self.outbox.push(&self.crew, &Reply::Settled { number, was_there });
     }
 
-    /// Removes a wanted file that is over.
+    /// Removes a requested file that is complete.
     fn close(&self, number: u64, key: &str) {
         let mut state = lock(&self.state);
         state.open.remove(&number);
@@ -251,13 +251,13 @@ impl<'a> Receiver<'a> {
         Err(Error::Peer("ended before it had listed all".to_owned()))
     }
 
-    /// Decides what is done with an entry.
+    /// Decides the handling of an entry.
     fn judge(&self, view: &mut View, number: u64, entry: Entry, comparison: Comparison) -> Result<(), Error> {
         match entry.kind {
             Kind::File { .. } => self.judge_file(view, number, entry, comparison),
             Kind::Directory => {
                 match self.make_directory(view, &entry) {
-                    // One that was there gets its time, so it counts as made as well.
+                    // An existing one gets its time, so it counts as made as well.
                     Ok(mode) => {
                         self.note_cost(&entry)?;
                         lock(&self.later).directories.push(NotedDirectory { number, entry, mode });
@@ -294,7 +294,7 @@ impl<'a> Receiver<'a> {
                 self.shelf.mark_open(entry)?;
                 Ok(FinalMode::Closed)
             }
-            // Made by a transfer that did not come to its end.
+            // Created by a transfer that did not complete.
             Some(_) if self.shelf.is_marked_open(entry) => Ok(FinalMode::Closed),
             Some(_) => Ok(FinalMode::Kept),
         }
@@ -323,7 +323,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Permissions of a file that is made or brought up to date, where `there` is what has its name.
+    /// Returns the permissions of a file that is created or updated; `there` is the existing entry of that name.
     fn permissions(&self, entry: &Entry, there: Option<&There>) -> u32 {
         match (self.options.modes, there) {
             (Modes::Exact, _) => entry.mode,
@@ -401,7 +401,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Puts files on the disk and in their places as they come, and does at the end what is done then.
+    /// Syncs files to the disk and moves them to their final names as they arrive, and concludes the transfer.
     fn finish(&self, queue: &Queue<Whole>) -> Result<(), Error> {
         let mut view = View::new(self.folder);
         let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -476,7 +476,7 @@ impl<'a> Receiver<'a> {
                 undone(number, &entry.name, &error);
             }
         }
-        // What is in a directory comes after it, and changes its time.
+        // A directory's contents come after it, and change its time.
         while let Some(directory) = directories.pop() {
             if let Err(error) = self.finish_directory(view, &directory) {
                 undone(directory.number, &directory.entry.name, &error);
@@ -541,13 +541,13 @@ struct Lane<'a, 's> {
     data: Vec<u8>,
 }
 
-/// The file that comes on a lane.
+/// The file that is being received on a lane.
 struct Coming {
     number: u64,
     wanted: Box<Wanted>,
-    /// None if it failed here, and what still comes of it is dropped.
+    /// None if it failed here: its remaining data is dropped.
     partial: Option<Partial>,
-    /// Bytes that come although it failed.
+    /// Bytes received although it failed.
     surplus: u64,
 }
 
@@ -600,7 +600,7 @@ impl Lane<'_, '_> {
         if coming.is_some() { Err(Error::Peer("ended in the midst of a file".to_owned())) } else { Ok(()) }
     }
 
-    /// Takes a wanted file that has not begun.
+    /// Takes a requested file that has not begun.
     fn take(&self, number: u64) -> Result<Box<Wanted>, Error> {
         let taken = lock(&self.receiver.state).open.get_mut(&number).and_then(Option::take);
         taken.ok_or_else(|| Error::Peer(format!("sends entry {number}, which was not asked for")))
@@ -648,7 +648,7 @@ impl Lane<'_, '_> {
     fn chunk(&self, file: &mut Coming, value: &crate::digest::Digest) -> Result<(), Error> {
         let (data, receiver) = (&self.data, self.receiver);
         let Some(partial) = &mut file.partial else {
-            // The sender did not know yet; but it must not send more than the file has.
+            // The sender had not been notified yet, but it must not send more than the file has.
             file.surplus += data.len() as u64;
             return if file.surplus > file.wanted.entry.size() {
                 Err(Error::Peer(format!("sends more of entry {} than it has", file.number)))

@@ -1,4 +1,4 @@
-//! The sender: lists what it has, and sends what the receiver asks for.
+//! The sender: lists its files, and sends those that the receiver requests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -24,7 +24,7 @@ use crate::walk::{Found, Source, shown_path, stamp, walk};
 
 /// Entries that were listed and are not over: enough for small files to fill a long path, few enough for memory.
 pub const MOST_OPEN: usize = 16_384;
-/// Bytes of records that leave at a time.
+/// Bytes of records that are sent at a time.
 const FULL: usize = 256 << 10;
 /// Minimum size of chunks that are not copied into the records, in bytes.
 const LARGE: usize = 32 << 10;
@@ -48,7 +48,7 @@ struct Listed {
     may_be_wanted: bool,
 }
 
-/// A file that the receiver wants.
+/// A file that the receiver has requested.
 struct Job {
     number: u64,
     path: PathBuf,
@@ -82,7 +82,7 @@ struct Sender<'a> {
     summary: Mutex<Option<Summary>>,
 }
 
-/// Sends all of that, and waits until the receiver has it on its disk. `amount` is what [`survey`](crate::survey) found.
+/// Sends all sources, and waits until the receiver has them on its disk. `amount` is the result of [`survey`](crate::survey).
 ///
 /// # Errors
 /// If the connection ends, the peer violates the protocol, or `watch` ends it. Files that fail are no error: they are
@@ -160,7 +160,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Lists all that there is.
+    /// Lists the contents of all sources.
     fn list(&self, sources: &[Source]) {
         let mut refused = 0;
         let ended = walk(sources, |found| {
@@ -222,7 +222,7 @@ impl<'a> Sender<'a> {
     fn over(&self, number: u64) -> Option<Listed> {
         let mut state = lock(&self.state);
         let listed = state.open.remove(&number);
-        // The listing goes on when there is room for more, and lanes end when nothing is left.
+        // The listing continues when there is room for more, and lanes end when nothing is left.
         if state.open.len() + MOST_OPEN / 8 == MOST_OPEN || state.open.is_empty() {
             self.changed.notify_all();
         }
@@ -262,7 +262,7 @@ impl<'a> Sender<'a> {
                     if was_there {
                         add(&self.counts.had_bytes, listed.size);
                     }
-                    // Else a lane has taken it off.
+                    // Otherwise a lane has subtracted it.
                     if was_there && listed.may_be_wanted {
                         self.forgo(listed.size);
                     }
@@ -279,7 +279,7 @@ impl<'a> Sender<'a> {
                     drop(state);
                     let listed = self.over(number);
                     let is_over = listed.is_none();
-                    // A lane that has its job, or will, does the same for that.
+                    // A lane that has its job, or will get it, does this itself.
                     if let Some(listed) = listed.filter(|listed| listed.may_be_wanted) {
                         self.forgo(listed.size);
                     }
@@ -287,10 +287,10 @@ impl<'a> Sender<'a> {
                         continue;
                     }
                     add(&self.counts.failed, 1);
-                    // Links and directories may still fail when they were noted.
+                    // Links and directories may still fail after they were noted.
                     if is_over {
                         let less = |made: u64| made.checked_sub(1);
-                        // A receiver that lies may take back what it never had.
+                        // A dishonest receiver may withdraw entries that it never had.
                         let _ = self.counts.made.fetch_update(Relaxed, Relaxed, less);
                     }
                     self.watch.note(&format!("`{name}` is not received: {}", crate::name::shown(why.as_bytes())));
@@ -322,7 +322,7 @@ impl<'a> Sender<'a> {
 struct Lane<'a, 's> {
     sender: &'s Sender<'a>,
     stream: SendStream,
-    /// Records that wait to leave.
+    /// Records that wait to be sent.
     records: Vec<u8>,
     chunk: Vec<u8>,
     /// Bytes of its newest file that are written, or existed before.
@@ -390,7 +390,7 @@ impl<'a, 's> Lane<'a, 's> {
         Ok(wait(self.stream.delivered())?)
     }
 
-    /// Fails a file. It is over when the receiver is notified.
+    /// Fails a file. It is complete when the receiver is notified.
     fn failed(&self, job: &Job, why: &str) {
         lock(&self.sender.state).broken.insert(job.number);
         self.sender.failed(&job.name, why);
@@ -506,7 +506,7 @@ impl<'a, 's> Lane<'a, 's> {
         Ok(tree.root())
     }
 
-    /// Reads the chunks that the receiver has. If they are others, all are sent.
+    /// Reads the chunks that the receiver has. If they differ, all are sent.
     fn left_out(&mut self, file: &File, job: &Job) -> io::Result<LeftOut> {
         let Some(start) = &job.start else { return Ok(LeftOut::default()) };
         let (mut values, mut hash) = (Vec::new(), ValuesHash::default());
@@ -535,7 +535,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits()).open(path)
 }
 
-/// Fails if a file has more bytes than its size, as some files have that a kernel generates while they are read.
+/// Fails if a file has more bytes than its size, as do some files that a kernel generates while they are read.
 fn ended(file: &File, size: u64) -> io::Result<()> {
     match file.read_at(&mut [0], size)? {
         0 => Ok(()),

@@ -61,7 +61,7 @@ impl Source {
         for path in paths {
             let io = |source| SourceError::Io { path: path.clone(), source };
             fs::symlink_metadata(path).map_err(io)?;
-            // What `.` and `..` are called is what their directories are called.
+            // The name of `.` or `..` is that of its directory.
             let last = match path.file_name() {
                 Some(last) => last.to_owned(),
                 None => path.canonicalize().map_err(io)?.file_name().map_or_else(OsString::new, ToOwned::to_owned),

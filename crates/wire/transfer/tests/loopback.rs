@@ -209,7 +209,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A tree with a bit of everything.
+/// Creates a tree with all kinds of entries.
 fn everything(scratch: &Scratch) -> PathBuf {
     let big = scratch.write("tree/big", &pattern(3 * CHUNK + 17, 3));
     scratch.write("tree/whole", &pattern(2 * CHUNK, 7));
@@ -247,7 +247,7 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     assert_eq!(fs::read(scratch.to("lone")).unwrap(), b"alone");
     let Summary { made, same, moved_bytes, had_bytes, .. } = outcome.summary;
     assert_eq!((made, same, moved_bytes, had_bytes), (before.len() as u64 + 1, 0, bytes, 0));
-    // Nothing of the program's own is left.
+    // No file of the program itself is left.
     let mut names: Vec<_> = fs::read_dir(scratch.to("")).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["lone", "tree"]);
@@ -257,7 +257,7 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     assert_eq!((outcome.summary.moved_bytes, outcome.summary.had_bytes), (0, bytes));
     assert_eq!(tree(&scratch.to("tree")), before);
 
-    // Equal sizes and times deceive, hashes do not.
+    // Equal sizes and times hide the difference, hashes do not.
     let one = scratch.to("tree/one");
     let time = fs::metadata(&one).unwrap().modified().unwrap();
     fs::write(&one, pattern(CHUNK, 13)).unwrap();
@@ -345,7 +345,7 @@ fn what_is_there_keeps_its_mode() {
     let ends = transfer_of(&scratch, &path, Options::default());
     assert_eq!((ends.sent.unwrap().failed, modes(&own.map(|it| it.0))), (1, vec![0o600, 0o4640, 0o2700]));
     transfer_of(&scratch, &path, Options { replace: true, ..Options::default() }).is_fine();
-    // Other bytes do not run as another user.
+    // Replaced files do not keep the setuid bit.
     assert_eq!(modes(&own.map(|it| it.0)), [0o600, 0o640, 0o2700]);
     assert_eq!(fs::read_to_string(scratch.to("tree/other")).unwrap(), "tree/other");
     let mask = mask(&scratch);
@@ -430,7 +430,7 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     let [file] = &partial()[..] else { panic!("{:?}", partial()) };
     let whole = fs::metadata(file).unwrap().len() / CHUNK as u64;
     assert!((4..40).contains(&whole), "{whole}");
-    // Chunks that are no longer what they were come again, and no others: in the midst, and the first and the last one.
+    // Modified chunks are sent again, and no others: one in the middle, and the first and the last one.
     let mut bytes = fs::read(file).unwrap();
     let damaged = [0, 2, whole as usize - 1];
     for chunk in damaged {
@@ -454,7 +454,7 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (0, data.len() as u64));
     assert!(fs::read(scratch.to("file")).unwrap() == other);
 
-    // Another time: the part of the older version goes away, and so do checksums of a file that a kill left in its place.
+    // Another time: the part of the older version is removed, and so are checksums left by a killed process.
     fs::remove_file(scratch.to("file")).unwrap();
     let _ = transfer_of(&scratch, std::slice::from_ref(&path), stop).sent.unwrap_err();
     fs::write(partials.join("00-00.sums"), [0; 32]).unwrap();
@@ -539,7 +539,7 @@ fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
             wait(async {
                 let (mut first, mut data) = (connection.open().await.unwrap(), None);
                 for (at, lie) in lies.iter().enumerate() {
-                    // The first two go where the listing goes, the others to a stream for data.
+                    // The first two go to the stream of the listing, the others to a stream for data.
                     if at < 2 {
                         let _ = first.0.write_all(lie).await;
                     } else {
@@ -606,7 +606,7 @@ fn a_sender_that_lies_is_told_so_and_writes_nothing() {
     let chunk = |len, value| message(&Record::Chunk { len, value });
     let said = told(&[&hello(), &[], &chunk(5, [0; 32]), b"12345"]);
     assert_eq!(said, "this peer sent a part of a file out of turn");
-    // Nothing came of all that.
+    // None of this created a file.
     let names: Vec<_> = fs::read_dir(scratch.to("")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(names.is_empty(), "{names:?}");
     assert!(!scratch.0.join("x").exists() && !absolute.exists());

@@ -40,7 +40,7 @@ impl Clock {
     pub(crate) fn until(self, then: Time) -> Option<Duration> {
         then.is_set().then(|| {
             let wait = then.saturating_since(self.now()).unsigned_ps();
-            // A wait that is cut short would be waited for again at once.
+            // A wait that is rounded down would be repeated at once.
             Duration::from_nanos(wait.div_ceil(1_000))
         })
     }

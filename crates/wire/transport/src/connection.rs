@@ -20,13 +20,13 @@ use crate::held::Held;
 use crate::shared::{Core, Entry};
 use crate::stream::{RecvStream, SendStream};
 
-/// A connection. When its last copy is dropped, and that of its streams, it is closed.
+/// A connection. It is closed when its last copy, and the last copy of its streams, is dropped.
 #[derive(Clone)]
 pub struct Connection {
     held: Arc<Held>,
 }
 
-/// Both directions of a stream. One of a stream that has one way is the one that there is.
+/// Both directions of a stream. A one-way stream has one of them.
 #[derive(Debug)]
 pub struct BothStreams {
     /// The sending side; none if only the peer sends.
@@ -59,10 +59,10 @@ impl Incoming {
         })
     }
 
-    /// Lets it in.
+    /// Admits the client.
     ///
     /// # Errors
-    /// If it has gone.
+    /// If it has closed the connection.
     pub fn admit(mut self) -> Result<Connection, Error> {
         let Some(connection) = self.connection.take() else { return Err(Error::Endpoint) };
         let held = &connection.held;
@@ -124,7 +124,7 @@ impl Connection {
         self.until(|_, entry, _| (entry.is_connected && entry.closed.is_none()).then_some(())).await
     }
 
-    /// Waits until the listener has let this caller in.
+    /// Waits until the listener has admitted this caller.
     ///
     /// # Errors
     /// If it has refused it, or the connection is over.
@@ -202,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// Closes it. What was not delivered may never be.
+    /// Closes it. Undelivered data may never be delivered.
     pub fn close(&self, code: Code, reason: &str) {
         let _ = self.held.core.with(self.held.handle, |connection, _, now| {
             connection.close(now, code, reason);
@@ -210,7 +210,7 @@ impl Connection {
         });
     }
 
-    /// Finds out whether the peer is still there, within two probe timeouts of the slowest path, each at least 200 ms
+    /// Checks whether the peer is alive, within two probe timeouts of the slowest path, each at least 200 ms
     /// ([`proto::connection::Connection::probe`]).
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use crate::clock::{END, LAST_WORD};
 use crate::shared::{Core, Holder, State};
 use crate::socket::{Inbox, Socket};
 
-/// Batches that a connection sends before another one has its turn.
+/// Batches that a connection sends before the next one sends.
 const TURN: usize = 4;
 /// Batches that are read from a socket before anything else is done.
 const READS: usize = 4;
@@ -29,7 +29,7 @@ const READS: usize = 4;
 /// Sockets of a connection: 64 paths may be open, and as many may have been retired a moment ago.
 const MOST_SOCKETS: usize = 128;
 
-/// Wait of a timer that is due while nothing can be done about it.
+/// Wait for a timer that is due but cannot be handled yet.
 const STUCK: Duration = Duration::from_millis(1);
 
 /// Datagrams that a socket has not taken.
@@ -48,7 +48,7 @@ pub(crate) struct Driver {
     /// Buffer of the datagrams to send.
     buffer: Vec<u8>,
     stuck: Option<Stuck>,
-    /// Paths that a connection is to have.
+    /// Number of paths that a connection should have.
     paths: u8,
 }
 
@@ -95,7 +95,7 @@ impl Driver {
                 let next = if state.ended.is_some() { state.next_timer() } else { state.next_timer().min(END) };
                 let wait = match next {
                     _ if !is_done => Some(Duration::ZERO),
-                    // It was due, and nothing could be done: something else must change first.
+                    // The timer was due and could not be handled: something else must change first.
                     stuck if stuck <= now => Some(STUCK),
                     next => self.core.clock.until(next),
                 };
@@ -118,7 +118,7 @@ impl Driver {
                         }
                     }
                 }
-                // Nothing can be waited for: the endpoint ends.
+                // Waiting is impossible: the endpoint ends.
                 Err(_) => return,
             }
         }
@@ -142,17 +142,17 @@ impl Driver {
         Ok(ready)
     }
 
-    /// Reads what has come to a socket.
+    /// Reads the datagrams that have arrived at a socket.
     fn receive(&mut self, at: u16, socket: &Arc<Socket>) {
         let core = self.core.clone();
         let mut state = core.lock();
-        // It may have been closed since, and another one have its number.
+        // The socket may have been closed since, and another one may have its number.
         if !state.ports.get(at).is_some_and(|open| Arc::ptr_eq(open, socket)) {
             return;
         }
         for _ in 0..READS {
             let paths = self.paths;
-            // The time after reading: what is read may have come while this thread waited for a processor.
+            // The time after reading: datagrams may have arrived while this thread waited for a processor.
             let mut read_at = None;
             let received = self.inbox.receive(socket, |remote, codepoint, datagram| {
                 let via = Via { socket: at, remote };
@@ -163,7 +163,7 @@ impl Driver {
                     Received::New(handle) => state.add(handle, paths, Holder::Nobody),
                     Received::MaybeReset(token) => self.resets.push((via, token)),
                 }
-                // What is kept of them is freed when they have their turn.
+                // Their state is freed when they are served.
                 while let Some(handle) = state.endpoint.poll_evicted() {
                     state.touch(handle);
                 }
@@ -215,7 +215,7 @@ impl Driver {
         self.send(state, transmit)
     }
 
-    /// Tells a connection's applications what has happened, and sends what it has to send.
+    /// Reports a connection's events to its applications, and sends its pending packets.
     fn serve(&mut self, state: &mut State, handle: Handle) {
         let now = self.core.clock.now();
         if state.tell(now, handle) {
@@ -235,7 +235,7 @@ impl Driver {
             }
         }
         if state.tell(now, handle) {
-            // Once more, with what these events ask for.
+            // Repeats this with the requests of these events.
             self.open_paths(state, handle);
             state.touch(handle);
         }
@@ -243,7 +243,7 @@ impl Driver {
         state.tidy(handle);
     }
 
-    /// Opens what a caller's connection lacks of its paths, each from a port of its own.
+    /// Opens the missing paths of a caller's connection, each from a port of its own.
     fn open_paths(&mut self, state: &mut State, handle: Handle) {
         let now = self.core.clock.now();
         let Some(most) = state.entries.get(&handle).map(|entry| usize::from(entry.most_paths)) else { return };
@@ -252,7 +252,7 @@ impl Driver {
             if connection.paths().count() >= most || connection.side() == proto::side::Side::Listener {
                 return;
             }
-            // A path that went may have gone because nothing comes any more from that port.
+            // A path may have been retired because nothing arrives any more from that port.
             let known: Vec<u16> = connection.sockets().collect();
             if known.len() >= MOST_SOCKETS {
                 return;

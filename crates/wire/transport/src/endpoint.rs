@@ -206,8 +206,8 @@ impl Endpoint {
     /// refuse it: [`Connection::admitted`] waits for its decision, while data is already sent.
     ///
     /// # Errors
-    /// If the listener does not answer, or does not have the expected identity; if this endpoint has several threads,
-    /// any of which could get the answer; or if it has ended.
+    /// If the listener does not answer, or does not have the expected identity; if this endpoint has several threads, because
+    /// any of them could get the answer; or if it has ended.
     pub async fn connect(
         &self,
         remote: SocketAddr,

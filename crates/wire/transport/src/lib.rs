@@ -1,4 +1,4 @@
-//! The Narrows transport over UDP sockets of this machine: what `proto` decides, carried out.
+//! The Narrows transport over UDP sockets of this machine: executes the decisions of `proto`.
 //!
 //! An [`Endpoint`] is one UDP port, or several, and a thread; a listener may have several threads ([`Config::threads`]). A
 //! [`Connection`] carries streams, messages and datagrams. All waiting functions are `async` and need no particular runtime; [`wait`] runs one to its end on the calling thread, and

@@ -110,7 +110,7 @@ impl Entry {
 pub(crate) enum Holder {
     /// The application has a handle of it.
     Application,
-    /// Nobody yet: it is not accepted.
+    /// No owner yet: not accepted.
     Nobody,
 }
 
@@ -190,7 +190,7 @@ impl State {
         Some(handle)
     }
 
-    /// Notes when a connection wants to be called next.
+    /// Sets the time of a connection's next call.
     pub(crate) fn set_timer(&mut self, handle: Handle) {
         let Some(connection) = self.endpoint.connection(handle) else { return };
         let time = connection.next_timer();
@@ -256,7 +256,7 @@ impl State {
         wants_paths
     }
 
-    /// Forgets a connection that is over, unless an application has it: it may still read what came before.
+    /// Forgets a connection that is over, unless an application has it: it may still read data received before.
     pub(crate) fn tidy(&mut self, handle: Handle) {
         let is_over = self.endpoint.connection(handle).is_none_or(|connection| connection.is_over());
         if is_over && self.entries.get(&handle).is_none_or(|entry| !entry.is_held) {
@@ -357,7 +357,7 @@ impl Core {
         self.is_asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Calls `act` on a connection, then schedules the packets that it wants to send.
+    /// Calls `act` on a connection, then schedules the packets that it has to send.
     pub(crate) fn with<T>(
         &self,
         handle: Handle,
@@ -366,7 +366,7 @@ impl Core {
         self.with_and(handle, act, |_| true)
     }
 
-    /// Works as [`Core::with`] for operations that seldom cause a packet, such as reading: `says` returns whether one
+    /// Works as [`Core::with`] for operations that seldom cause a packet, such as reading: the closure returns whether one
     /// did.
     pub(crate) fn with_and<T>(
         &self,

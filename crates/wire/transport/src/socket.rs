@@ -53,7 +53,7 @@ impl Socket {
         // (96 bytes for control messages of 112): a peer that sends in batches would find that the path removes
         // codepoints. These times are not used here.
         setsockopt(&socket, sockopt::ReceiveTimestampns, &false)?;
-        // The kernel may allow less, which costs speed alone.
+        // The kernel may allow less, which only affects speed.
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
         Ok(Self { socket, state })
@@ -110,7 +110,8 @@ fn steer(socket: &impl AsFd, count: u8) -> io::Result<()> {
         BPF_A, BPF_ABS, BPF_ALU, BPF_B, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_MOD, BPF_RET, sock_filter, sock_fprog,
     };
     let step = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    // The program sees what UDP carries. What it returns is the number of a socket, or the kernel chooses by addresses and ports.
+    // The program reads the UDP payload. It returns the number of a socket; otherwise the kernel chooses by addresses and
+    // ports.
     let mut program = [
         step(BPF_LD | BPF_B | BPF_ABS, 0),
         // After a long header's first bit the last step is next.
@@ -145,7 +146,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Room for what comes at once.
+/// Buffers for the datagrams of one receive call.
 pub(crate) struct Inbox {
     buffers: Vec<Vec<u8>>,
     metas: Vec<RecvMeta>,
@@ -166,7 +167,7 @@ impl Inbox {
         let mut slices: Vec<IoSliceMut> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = match socket.state.recv((&socket.socket).into(), &mut slices, &mut self.metas) {
             Ok(count) => count,
-            // An ICMP message about an earlier datagram contains nothing that losses would not show.
+            // An ICMP message about an earlier datagram contains no information beyond that of losses.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => 0,
             Err(error) => return Err(error),
         };

@@ -21,12 +21,12 @@ fn poll_stream<T>(
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
-    // Reading causes a packet only now and then: an update of flow control.
+    // Reading causes a packet only occasionally: an update of flow control.
     let says = |connection: &mut proto::connection::Connection| {
         wish != Wish::Read || connection.streams().is_none_or(|streams| streams.has_control())
     };
     let act = |connection: &mut proto::connection::Connection, entry: &mut Entry, _| {
-        // What came before the end can still be read, and nothing can be written.
+        // Data received before the end can still be read, and nothing can be written.
         let may = entry.closed.is_none() || wish == Wish::Read;
         let outcome = connection.streams().filter(|_| may).map_or(Poll::Pending, act);
         match (&outcome, &entry.closed) {
@@ -69,7 +69,7 @@ impl SendStream {
     /// Writes as much as there is room for, at least a byte unless there is none to write. Returns the number of bytes.
     ///
     /// # Errors
-    /// If the stream has ended, or the peer wants no more, or the connection is over.
+    /// If the stream has ended, the peer has stopped it, or the connection is over.
     pub async fn write(&mut self, data: &[u8]) -> Result<usize, Error> {
         poll_fn(|context| self.poll_write(context, data)).await
     }
@@ -113,7 +113,7 @@ impl SendStream {
     /// Waits until the peer has everything that was written, and the end.
     ///
     /// # Errors
-    /// If the peer wanted no more, or the connection ended before.
+    /// If the peer stopped the stream, or the connection ended before.
     pub async fn delivered(&mut self) -> Result<(), Error> {
         if let Some(code) = self.was_reset {
             return Err(WriteError::Reset { code }.into());
@@ -158,7 +158,7 @@ impl SendStream {
         });
     }
 
-    /// Streams of higher priority send first; it is 0 at first.
+    /// Sets the priority, initially 0. Streams of higher priority send first.
     pub fn set_priority(&mut self, priority: i32) {
         let _ = self.held.core.with(self.held.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
@@ -185,7 +185,7 @@ impl io::Write for SendStream {
         Ok(wait(SendStream::write(self, data))?)
     }
 
-    /// Does nothing: what is written leaves as soon as it may.
+    /// Does nothing: written data is sent as soon as it is permitted.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -288,7 +288,7 @@ impl RecvStream {
         self.has_ended = true;
         let _ = self.held.core.with(self.held.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
-                // A stream whose end is known needs no such frame.
+                // A stream with a known end needs no such frame.
                 let _ = streams.stop_sending(self.stream, code);
             }
             Poll::Ready(Ok(()))

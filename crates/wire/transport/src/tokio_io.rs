@@ -13,7 +13,7 @@ impl AsyncWrite for SendStream {
         SendStream::poll_write(self.get_mut(), context, data).map_err(io::Error::from)
     }
 
-    /// Returns at once: written data leaves as soon as the window allows it. [`SendStream::delivered`] waits for the peer.
+    /// Returns at once: written data is sent as soon as the window allows it. [`SendStream::delivered`] waits for the peer.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

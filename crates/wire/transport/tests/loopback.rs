@@ -47,7 +47,7 @@ fn bytes_cross_on_one_path_and_on_several() {
             send.finish().unwrap();
             send.delivered().await.unwrap();
             assert_eq!(receive.read_to_end(100).await.unwrap(), b"thanks");
-            // Its datagrams came joined, and their codepoints with them.
+            // Its datagrams arrived coalesced, with their codepoints.
             assert!(connection.paths().iter().all(|path| path.ecn), "{:?}", connection.paths());
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
@@ -85,7 +85,7 @@ fn a_probe_is_answered_while_a_connection_lasts() {
 #[test]
 fn long_packets_cross_and_are_counted() {
     let mut config = config(1);
-    // What sockets' buffers hold: nothing is lost.
+    // Fits into the sockets' buffers: nothing is lost.
     let window = [("window", laws::catalog::Value::Bytes(units::Bytes::new(100_000)))];
     let law = move |path: &Path| laws::catalog::build(laws::catalog::Kind::Fixed, path, &window).unwrap();
     config.settings.law = Arc::new(law);
@@ -110,7 +110,7 @@ fn long_packets_cross_and_are_counted() {
     let caller = caller(&config);
     wait(async {
         let connection = caller.connect(address, trust, None).await.unwrap();
-        // The first message finds out how long packets may be, the second one has long ones.
+        // The packet size is probed during the first message, and the second one uses long packets.
         let mut before = 0;
         for _ in 0..2 {
             before = connection.stats().packets_sent;
@@ -144,7 +144,7 @@ fn a_reset_is_seen_while_bytes_wait() {
     let listening = std::thread::spawn(move || {
         wait(async {
             let connection = listener.accept().await.unwrap().admit().unwrap();
-            // One that ends is read to its end, also behind this wait.
+            // A stream that ends is read to its end, also after this wait.
             let mut ends = connection.accept_stream().await.unwrap().receive;
             let mut part = [0; 3];
             assert_eq!(ends.read(&mut part).await.unwrap(), 3);
@@ -190,7 +190,7 @@ fn who_is_not_known_is_refused() {
     });
     let endpoint = caller(&config);
     let secret = Some(([1; 8], Secret::new([2; 16])));
-    // The refusal may come before the connection is seen to be there.
+    // The refusal may arrive before the connection is reported as open.
     let refused = wait(async {
         match endpoint.connect(address, trust, secret).await {
             Ok(connection) => connection.admitted().await.unwrap_err(),
@@ -284,8 +284,8 @@ fn connections_may_have_ports_and_settings_of_their_own() {
     listening.join().unwrap();
 }
 
-/// An application's announcement reaches the law: under Strait a connection with much left weighs 1, one with little
-/// left, or with an unknown size and little sent, 16.
+/// An application's announcement reaches the law: under Strait a connection with much left has weight 1, one with little
+/// left, or with an unknown size and little sent, has weight 16.
 #[test]
 fn laws_hear_what_is_announced() {
     let mut config = config(1);
@@ -313,7 +313,7 @@ fn laws_hear_what_is_announced() {
             let connection = caller.connect(address, trust, None).await.unwrap();
             connection.admitted().await.unwrap();
             connection.expect(announced);
-            // The law weighs again with the data that leaves after the first acknowledgement.
+            // The law updates the weight with the data sent after the first acknowledgement.
             for _ in 0..2 {
                 let mut stream = connection.open_message(50_000).await.unwrap();
                 stream.write_all(&vec![7; 50_000]).await.unwrap();

@@ -61,7 +61,7 @@ fn a_thousand_connections_leave_nothing() {
         assert_eq!(stream.read_to_end(100).await.unwrap(), b"the last");
     });
 
-    // Those with ports of their own: these are closed once their connections are over.
+    // Connections with ports of their own: the ports are closed once their connections are over.
     let before = descriptors();
     for _ in 0..100 {
         let port = endpoint.reserve("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -17,7 +17,7 @@ mod ends;
 
 use ends::{anywhere, caller, wait};
 
-/// Callers, so that each thread has some: all have the same one of two once in 2^31 times.
+/// Number of callers, so that each thread has some: all have the same one of two with a probability of 2^-31.
 const CALLERS: usize = 32;
 
 fn config(paths: u8) -> Config {
@@ -32,7 +32,7 @@ fn listen(config: &Config) -> (Endpoint, SocketAddr, Trust) {
     (listener, address, trust)
 }
 
-/// Sends what comes on one stream back.
+/// Sends the data received on one stream back.
 async fn echo(connection: &Connection) {
     let stream = connection.accept_stream().await.unwrap();
     let (mut receive, mut send) = (stream.receive, stream.send.unwrap());
@@ -121,7 +121,7 @@ fn all_paths_of_a_connection_lead_to_it() {
     listening.join().unwrap();
 }
 
-/// Carries datagrams between one caller and a listener, which sees them come from a port that may change.
+/// Carries datagrams between one caller and a listener, to which they appear to come from a port that may change.
 struct Nat {
     inside: UdpSocket,
     outside: Mutex<Arc<UdpSocket>>,
@@ -130,7 +130,7 @@ struct Nat {
     ends: AtomicBool,
 }
 
-/// Until then a thread looks whether it should end.
+/// Interval at which a thread checks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Nat {
@@ -171,7 +171,7 @@ impl Nat {
     }
 }
 
-/// A NAT that loses its state lets the caller appear at other ports, some of which lead to the other thread.
+/// A NAT that loses its state makes the caller appear at other ports; some of them lead to the other thread.
 #[test]
 fn a_caller_whose_port_changes_keeps_its_connection() {
     let config = config(1);
@@ -199,7 +199,7 @@ fn a_caller_whose_port_changes_keeps_its_connection() {
     nat.ends.store(true, Ordering::Relaxed);
 }
 
-/// Endpoints of callers that lead to different threads. What comes from one address always leads to the same thread.
+/// Endpoints of callers that lead to different threads. Datagrams from one address always go to the same thread.
 fn apart(listener: &Endpoint, config: &Config, trust: Trust) -> [Endpoint; 2] {
     let thread_of = |endpoint: &Endpoint| {
         wait(async {
@@ -230,7 +230,7 @@ fn one_ticket_lets_in_one_of_two_callers_at_once() {
                 let secret = secret.clone();
                 scope.spawn(move || {
                     wait(async {
-                        // The refusal may come before the connection is seen to be there.
+                        // The refusal may arrive before the connection is reported as open.
                         let called = match endpoint.connect(address, trust, Some((ticket, secret))).await {
                             Ok(connection) => connection.admitted().await.map(|()| connection),
                             Err(error) => Err(error),
@@ -300,7 +300,7 @@ fn the_address_is_the_listeners_alone() {
     }
 }
 
-/// Any thread could get the answer to what leaves from the address of all; a port of its own is one thread's.
+/// Any thread could get the answer to a packet sent from the shared address; a separate port belongs to one thread.
 #[test]
 fn a_listener_with_threads_calls_from_ports_of_their_own() {
     let config = config(3);

@@ -1,7 +1,7 @@
-//! `narrows bench codes`: how fast erasure codes are, on one thread.
+//! `narrows bench codes`: the speed of erasure codes on one thread.
 //!
-//! Rates are of a block's data, whether it is read or repaired: (8,2) with 4,096 bytes moves 32,768 bytes a block. Hot is
-//! one block over and over; cold goes through 256 MiB of blocks, which no cache holds.
+//! Rates are of a block's data, whether it is read or repaired: (8,2) with 4,096 bytes moves 32,768 bytes a block. Hot uses
+//! the same block repeatedly; cold iterates over 256 MiB of blocks, which exceeds every cache.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -150,7 +150,7 @@ fn measure(workload: Workload, runs: u16) -> Result<Measured, codes::Error> {
     })
 }
 
-/// Bytes a second, in the best of several runs: what disturbs a run only ever makes it slower.
+/// Bytes per second in the best of several runs: disturbances only ever make a run slower.
 fn rate(
     blocks: &mut [Block<'_>],
     bytes: usize,

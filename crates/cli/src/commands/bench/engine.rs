@@ -108,7 +108,7 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
     print(&table(&rows))
 }
 
-/// The best of several runs: what disturbs a run only ever makes it slower.
+/// The best of several runs: disturbances only ever make a run slower.
 fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
     crate::interrupt::listen();
     let mut best: Option<Measured> = None;

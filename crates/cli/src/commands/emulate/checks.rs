@@ -22,7 +22,7 @@ const LEAST_RTT: Span = Span::from_us(200);
 /// TCP's header and that of IPv4, with time stamps; IPv6 has 20 more.
 const TCP_IPV4: u32 = 52;
 
-/// Refuses what cannot be done.
+/// Refuses runs that cannot be emulated.
 pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
     let setup = &built.setup;
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
@@ -39,7 +39,7 @@ pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what the kernel's TCP cannot do.
+/// Refuses settings that the kernel's TCP does not support.
 pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
     let setup = &built.setup;
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
@@ -93,7 +93,7 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
     said
 }
 
-/// Names keys that are ignored because real hosts have by themselves what these model.
+/// Returns a note on keys that are ignored because they model properties that real hosts have by themselves.
 pub(super) fn ignored(keys: &[String]) -> Option<String> {
     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     (!keys.is_empty()).then(|| format!("ignored, because real hosts have their own: {}", keys.join(", ")))
@@ -110,9 +110,9 @@ fn busiest(setup: &Setup) -> Rate {
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 
-/// Returns a warning if senders counted more marks than ports made, which makes a run doubtful: where a law counts
-/// marks, a receiver must report each once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's TCP
-/// counted for the scenario's flows.
+/// Returns a warning if senders counted more marks than ports made, which makes a run doubtful: for a law that counts
+/// marks, a receiver must report each mark once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's
+/// TCP counted for the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
     let setup = &built.setup;
     let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, Marks::Heard));

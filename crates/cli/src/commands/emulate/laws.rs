@@ -51,7 +51,7 @@ impl Provided {
     }
 }
 
-/// Refuses what the kernel has no form of, without loading anything.
+/// Refuses laws that do not exist in the kernel, without loading any.
 pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
     if let Some(law) = built.laws.brought().next() {
         return Err(Failure::Input(format!(
@@ -104,7 +104,7 @@ fn plan(built: &BuiltRun) -> Vec<(Kind, &[(&'static str, Value)])> {
     [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| built.laws.law(class)).collect()
 }
 
-/// Sees to it that the kernel has what a run needs.
+/// Checks that the kernel has the laws that a run needs.
 #[cfg(not(feature = "bpf"))]
 pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
     check(run, built)?;
@@ -112,7 +112,7 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
     Ok(Provided { names, law_state: None })
 }
 
-/// Sees to it that the kernel has what a run needs: laws of ours are loaded under names of this process.
+/// Ensures that the kernel has the laws that a run needs: laws of ours are loaded under names of this process.
 #[cfg(feature = "bpf")]
 pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
     check(run, built)?;

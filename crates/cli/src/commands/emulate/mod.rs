@@ -51,7 +51,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
     ended(ran, &unnamed)
 }
 
-/// A capture that was asked for and does not have its name fails the command, whose runs' results are written by then.
+/// Fails the command if a requested capture could not get its name. The results of the runs are written by then.
 fn ended(ran: Result<(), Failure>, unnamed: &[String]) -> Result<(), Failure> {
     match ran {
         Ok(()) if !unnamed.is_empty() => Err(Failure::Run(anyhow::anyhow!(unnamed.join("\n")))),
@@ -89,7 +89,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     words
 }
 
-/// The most that TCP hands a device at a time: at least a packet, at most what a device takes.
+/// The maximum size of a TCP packet for a device: at least one segment, at most the device's limit.
 fn burst(args: &EmulateArgs) -> Result<Option<u32>, Failure> {
     let Some(text) = &args.burst else { return Ok(None) };
     let burst = scenario::argument::bytes("--burst", text)?.get();
@@ -141,7 +141,7 @@ impl Emulation<'_> {
         }
     }
 
-    /// Refuses what cannot be emulated, before the first run begins.
+    /// Refuses runs that cannot be emulated, before the first one begins.
     fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), Failure> {
         checks::refuse(built)?;
         match self.args.stack {

@@ -113,8 +113,8 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
     }
 }
 
-/// A program in the background with all that it starts; ended when dropped, or when this process ends. The child's
-/// standard input is what it is watched by.
+/// A program in the background with all processes that it starts; ended when dropped, or when this process ends, which a
+/// watcher detects by the end of its standard input.
 pub(super) struct Server<'a> {
     child: Child,
     command: &'a str,

@@ -16,7 +16,7 @@ use crate::progress::Terminal;
 use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, time};
 
-/// Columns and lines of the usual terminal: what is printed by default fits it.
+/// Size of the usual terminal: default output fits it.
 const COLUMNS: usize = 100;
 const LINES: usize = 24;
 /// Groups that are explained by default.
@@ -270,7 +270,7 @@ impl Explained<'_> {
     }
 }
 
-/// A group with what explains it.
+/// A group with its explanation.
 struct Shown<'a> {
     group: &'a SlowGroup,
     flows: Vec<ShownFlow<'a>>,
@@ -373,7 +373,7 @@ impl Shown<'_> {
             format!("{}: the {slowest} of {} flows{of_seed}: {numbers}", group.part, group.flows)
         };
         let (mut text, mut first) = (format!("{}, {of_flows}\n", group.name), 1);
-        // A long name has a line of its own, in full: it tells the group from others.
+        // A long name has a line of its own, in full, because it distinguishes the group from others.
         if text.trim_end().chars().count() > COLUMNS {
             (text, first) =
                 (format!("{}\n  {of_flows}\n", group.name), group.name.chars().count().div_ceil(COLUMNS) + 1);

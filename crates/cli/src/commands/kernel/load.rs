@@ -21,7 +21,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let programs = if args.cgroup.is_empty() { Programs::Law } else { Programs::LawAndCgroup };
     let (name, title) = (args.name.as_deref(), row.kind.info().title);
     if args.hold {
-        // What is only held needs no pins.
+        // A law that is only held in the foreground needs no pins.
         if pins::pinned().unwrap_or_default().iter().any(|pinned| pinned.row == row) {
             return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
         }
@@ -54,7 +54,7 @@ fn who(places: &[Place], name: &str) -> String {
     )
 }
 
-/// Keeps the law while this command runs; everything is put back at the end.
+/// Keeps the law loaded while this command runs, and restores all places at the end.
 fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
     listen();
     let mut held = Held { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
@@ -97,7 +97,7 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
             .map(|law| row(law).and_then(|row| Ok(pins::Pinned::of_name(row.name)?)))
             .collect::<Result<_, _>>()?
     };
-    // What cannot be done or said of one law keeps no other in the kernel.
+    // A failure or complaint of one law keeps no other law in the kernel.
     let mut done = Ok(());
     for law in pinned {
         let title = law.row.kind.info().title;
@@ -168,7 +168,7 @@ fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
             "error: --netns {name:?}: expected a name or a path without control characters"
         )));
     }
-    // A path is noted whole: whoever unloads may stand elsewhere.
+    // The absolute path is recorded: the process that unloads may have another working directory.
     let whole = |name: &String| {
         let path = std::path::absolute(name).ok().filter(|_| name.contains('/'));
         path.map_or_else(|| name.clone(), |path| path.display().to_string())

@@ -45,7 +45,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     while !interrupted() {
         let page = page(args, &mut machine)?;
         if std::io::stdout().is_terminal() {
-            // To the top, each line cleared to its end, and what is below cleared.
+            // Moves to the top, clears each line to its end, and clears the rest of the screen.
             let _ = write!(std::io::stdout(), "\x1b[H{}\x1b[J", page.replace('\n', "\x1b[K\n") + "\x1b[K\n");
             let _ = std::io::stdout().flush();
         } else if !printed(&page)? {

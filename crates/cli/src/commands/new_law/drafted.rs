@@ -1,5 +1,5 @@
-//! A law that exists in Python already: what `narrows new-law` writes, with its parameters, its methods as comments, and a test
-//! that replays what the one in Python did.
+//! A law that exists in Python already: the files that `narrows new-law` writes, with its parameters, its methods as
+//! comments, and a test that replays the behaviour of the Python law.
 
 use laws::catalog::Value;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(super) struct Drafted {
     /// Its purpose, in a line; may be empty.
     about: String,
     params: Vec<Param>,
-    /// Its methods' texts; by the empty name, what else the class has.
+    /// Source text of its methods; the empty name has the rest of the class.
     methods: std::collections::BTreeMap<String, String>,
     /// The events that it received in a run, and the limits that it set.
     pub(super) trace: String,
@@ -64,7 +64,7 @@ impl Drafted {
             .map_err(|error| Failure::Input(format!("error: this is no law that was handed over: {error}")))
     }
 
-    /// A template with what the law has of its own.
+    /// Fills a template with the law's own parts.
     pub(super) fn fill(&self, template: &str) -> Result<String, Failure> {
         let mut rows = self.params.iter().map(Param::row).collect::<Result<Vec<_>, _>>()?;
         let window = if rows.is_empty() {
@@ -132,7 +132,7 @@ impl Param {
             Default::Whole(value) if value <= most => Ok(value),
             _ => Err(wrong(&format!("a whole number, 0 to {most}{unit}"))),
         };
-        // The ranges are as wide as a law of the catalog may have them: whoever writes the law makes them narrower.
+        // The ranges are as wide as the catalog allows; the law's author narrows them.
         let (value, code, low, high, ends) = match self.kind {
             Kind::Switch => {
                 let Default::Switch(on) = self.default else { return Err(wrong("true or false")) };

@@ -1,4 +1,4 @@
-//! The caller: connects, asks for a test, and shows what came of it.
+//! The client: connects, requests a test, and shows the result.
 
 use std::time::Duration;
 

@@ -118,7 +118,7 @@ impl Answer {
 
     fn check(&self) -> Result<(), String> {
         if laws::catalog::Kind::from_name(&self.law).is_none() {
-            // The name goes to a terminal.
+            // The name is printed on a terminal.
             let name: String = self.law.chars().take(40).collect();
             return Err(format!("sends by a law that is not known here, `{}`", name.escape_default()));
         }
@@ -222,7 +222,7 @@ fn parse<M: Message>(bytes: &[u8]) -> Result<M, String> {
 }
 
 pub(super) async fn write<M: Message>(stream: &mut SendStream, message: &M) -> Result<(), Trouble> {
-    // What is made of numbers and names can be written.
+    // Messages of numbers and names can always be serialized.
     let text = serde_json::to_vec(message).unwrap_or_default();
     stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
     Ok(stream.write_all(&text).await?)

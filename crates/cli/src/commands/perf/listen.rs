@@ -1,4 +1,4 @@
-//! The listener: prints a ticket, lets in who has it, and serves tests.
+//! The listener: prints a ticket, admits clients that have it, and serves tests.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;

@@ -135,7 +135,7 @@ pub(super) fn in_ms(span: Span) -> String {
     format!("{ms:.digits$} ms")
 }
 
-/// Looks at a test while it runs: at its intervals, whether it stands still, and at Ctrl-C.
+/// Monitors a test while it runs: its intervals, stalls, and Ctrl-C.
 pub(super) struct Watch<'a> {
     meter: &'a Meter<'a>,
     /// None if intervals are not recorded.
@@ -213,7 +213,7 @@ impl<'a> Watch<'a> {
         };
         self.before = (moved, lost);
         if self.prints {
-            // A reader that has gone changes nothing: the summary says so in the end.
+            // A reader that has gone does not matter here: the final summary reports it.
             let _ = print(&interval.line());
         }
         self.intervals.push(interval);

@@ -156,7 +156,7 @@ impl Shown<'_> {
         };
         let settings = &self.end.config.settings;
         let (law, params) = if self.request.reverse {
-            // The listener says which law it has, and not how it is set.
+            // The listener reports its law, but not the law's parameters.
             (self.answer.law.as_str(), Value::Null)
         } else {
             (self.end.law.name(), self.end.law.params())
@@ -193,7 +193,7 @@ impl Times {
     fn of(took: &[Duration]) -> Option<Self> {
         let mut sorted = took.to_vec();
         sorted.sort_unstable();
-        // The smallest time that so many of a hundred messages do not exceed.
+        // The smallest time that at least `percent` % of the messages do not exceed.
         let at = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).checked_sub(1)?).copied();
         Some(Self { p50: at(50)?, p99: at(99)?, most: at(100)? })
     }

@@ -43,7 +43,8 @@ pub(super) async fn of_caller(request: &Request, meter: &Meter<'_>) -> Result<(A
     let verb = if request.reverse { "sent" } else { "got" };
     theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
     say.finish()?;
-    // The listener ends its side when it has read all of this one. Whoever hung up before might leave it without.
+    // The listener closes its stream when it has read all of this one. Closing the connection before that might lose the
+    // end of this stream.
     meter.phase.set("the listener to end");
     match hear.read(&mut [0]).await? {
         0 => Ok((answer, Outcome { own, theirs })),
@@ -51,7 +52,7 @@ pub(super) async fn of_caller(request: &Request, meter: &Meter<'_>) -> Result<(A
     }
 }
 
-/// The listener's end: does what the caller asks for.
+/// The listener's end: executes the client's request.
 pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(Request, Outcome), Trouble> {
     meter.phase.set("the caller's request");
     let stream = meter.connection.accept_stream().await?;
@@ -67,7 +68,7 @@ pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(R
     let theirs: Totals = read(&mut hear).await?;
     let verb = if request.reverse { "got" } else { "sent" };
     theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
-    // The caller hangs up when it has heard that. A caller that has gone meanwhile leaves a good test behind.
+    // The client closes the connection when it has received that. If the client has already gone, the test is still valid.
     if say.finish().is_ok() {
         meter.connection.closed().await;
     }

@@ -1,6 +1,6 @@
 //! `narrows proxy`: programs' TCP connections over a long link, as streams of the transport. `docs/src/proxy.md`.
 //!
-//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, decide which peers may call, and
+//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, decide which peers may connect, and
 //! run until Ctrl-C; `told.rs` has the messages.
 
 mod far;
@@ -21,8 +21,8 @@ use crate::peer::descriptors::open_more_files;
 
 /// Ctrl-C is looked for so often.
 const LOOK: Duration = Duration::from_millis(50);
-/// Streams whose windows may be full of unread data. All streams have their reserves in addition to these; the memory
-/// is used only then.
+/// Number of streams that may have full windows of unread data at a time. All streams have their reserves in addition to
+/// these; the memory is used only then.
 const FULL_WINDOWS: u64 = 16;
 
 pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ fn with_room(settings: &mut Settings) {
     settings.limits.max_data = full.saturating_add(MOST_FLOWS as u64 * RESERVED);
 }
 
-/// Runs an end until it ends or Ctrl-C comes. Returns nothing after Ctrl-C.
+/// Runs an end until it ends or Ctrl-C is pressed. Returns none after Ctrl-C.
 fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, Failure> {
     listen_for_interrupts();
     open_more_files();

@@ -1,4 +1,4 @@
-//! The receiver: prints a ticket, lets in who has it, and writes what comes.
+//! The receiver: prints a ticket, admits senders that have it, and writes the files that it receives.
 
 use std::thread;
 
@@ -26,7 +26,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
     let terms = Terms::new(Asked::new(&args.listen, &args.desk))?;
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: transfer::MOST_LANES.into() };
     let end = End::new(&args.end, FILES, room)?;
-    // First: where nobody can be heard, no directory is made.
+    // First, so that no directory is made if the address cannot be bound.
     let endpoint = terms.listen(&end)?;
     let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
         .map_err(|error| unusable(&error))?;

@@ -24,7 +24,7 @@ const GOES_ON: &str =
     "what came whole is kept: give the same command again, with a new ticket if need be, and it goes on there";
 
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
-    // One list, so that options may stand between its words.
+    // One list, so that options may be placed between its arguments.
     let Some((peer, paths @ [_, ..])) = args.words.split_last() else {
         return Err(Failure::Input(
             "error: expected what to send and then to whom: narrows send PATH... TICKET|ADDR".to_owned(),
@@ -122,7 +122,7 @@ fn call(way: &Way, resumption: Option<&Resumption>, end: &End) -> Result<Begun, 
         refused.push(stored);
     }
     let call = connect(way, end, DEED)?;
-    // Before the receiver's word: who is killed when it has just been let in would find the ticket used.
+    // Before the receiver's reply: a sender that is killed just after it was admitted would otherwise find the ticket used.
     let own = resumption.and_then(|resumption| resumption.store(&call.connection));
     // A receiver that is too busy to decide refuses callers, too: these go once the sender's own ticket was taken.
     if !refused.is_empty() && admitted(&call).is_ok() {

@@ -47,7 +47,7 @@ fuzz_target!(|input: &[u8]| {
     let mut again = vec![vec![0; length]; parity];
     let mut places: Vec<&mut [u8]> = again.iter_mut().map(Vec::as_mut_slice).collect();
     assert_eq!(code.encode(&whole, &mut places), Ok(()));
-    // As many parity packets as were lost went into it, the first ones that arrived.
+    // The repair used the first parity packets that arrived, as many as were lost.
     let used = block[data..].iter().zip(&again).filter_map(|(packet, again)| Some(((*packet)?, again)));
     for (packet, again) in used.take(lost.len()) {
         assert_eq!(packet, again.as_slice());

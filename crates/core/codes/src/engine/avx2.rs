@@ -13,7 +13,7 @@ use super::kernel::{self, Vector};
 use super::{Bytes, Job};
 use crate::field::REDUCTION;
 
-/// Exists only where AVX2 does: `load` makes the first, under that condition.
+/// A vector. Values exist only where AVX2 is available: `load` creates them under that condition.
 #[derive(Clone, Copy)]
 struct Ymm(__m256i);
 

@@ -11,7 +11,7 @@ use super::kernel::{self, Vector};
 use super::{Bytes, Job};
 use crate::field::AFFINE;
 
-/// Exists only where GFNI and AVX2 do: `load` makes the first, under that condition.
+/// A vector. Values exist only where GFNI and AVX2 are available: `load` creates them under that condition.
 #[derive(Clone, Copy)]
 struct Ymm(__m256i);
 

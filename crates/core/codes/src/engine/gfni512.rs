@@ -12,7 +12,7 @@ use super::kernel::{self, Vector};
 use super::{Bytes, Job};
 use crate::field::AFFINE;
 
-/// Exists only where GFNI and AVX-512F do: `load` makes the first, under that condition.
+/// A vector. Values exist only where GFNI and AVX-512F are available: `load` creates them under that condition.
 #[derive(Clone, Copy)]
 struct Zmm(__m512i);
 

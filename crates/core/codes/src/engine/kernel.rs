@@ -1,8 +1,8 @@
 //! The one algorithm of all fast engines: a few vectors of every output at a time, over all sources.
 //!
-//! Every source is read once for each four outputs, and every output is written once. What is left where packets end
-//! within a vector is covered by vectors that end with the packets. They overlap others, so where outputs are added to
-//! they are computed before anything is written, and written last.
+//! Every source is read once for each four outputs, and every output is written once. The rest of a packet, if its length is
+//! no multiple of a vector, is covered by vectors that end with the packet. These overlap others. So where sums are added to
+//! the outputs, these vectors are computed before anything is written, and are written last.
 
 #![allow(unsafe_code, reason = "vectors are read and written by address; checked lengths at every access cost a third")]
 
@@ -118,8 +118,8 @@ impl<V: Vector> Step<V, 2> for Powers<'_> {
     }
 }
 
-/// Does the job. Of one or two outputs, `FEW` vectors are computed at a time, of more, `MANY`: as many as there are
-/// registers for, because sums of different vectors do not wait for each other.
+/// Runs the job. With one or two outputs `FEW` vectors are computed at a time, with more outputs `MANY`. These numbers fill
+/// the registers, because sums of different vectors do not depend on each other.
 ///
 /// # Safety
 /// The processor has the engine's instructions.
@@ -127,7 +127,7 @@ impl<V: Vector> Step<V, 2> for Powers<'_> {
 pub(super) unsafe fn run<V: Vector, B: Bytes, const FEW: usize, const MANY: usize>(job: Job<'_, V::Table, B>) {
     let Job { tables, rows, pattern, sources, outputs, add } = job;
     let length = outputs.first().map_or(0, |output| output.len());
-    // The unsafe code below relies on this; who made the job has checked it and reported what was wrong.
+    // The unsafe code below relies on this; the creator of the job has checked it and reported errors.
     let equal = outputs.iter().all(|output| output.len() == length);
     if !equal || sources.iter().any(|source| source.len() != length) {
         debug_assert!(false, "packets of unequal lengths");
@@ -177,9 +177,9 @@ unsafe fn sweep<V: Vector, B: Bytes, S: Step<V, R>, const R: usize, const U: usi
     outputs: &mut [B; R],
     length: usize,
 ) {
-    // Looked up once: for all the compiler knows, what is stored to an output may change where the next one lies.
+    // Looked up once: the compiler must assume that a store to an output changes the pointer of the next one.
     let outputs = outputs.each_mut().map(|output| output.as_mut_ptr());
-    // SAFETY: guaranteed by the caller; each stride is chosen to fit, and else it is all shorter than a vector.
+    // SAFETY: guaranteed by the caller; each stride fits, or all packets are shorter than a vector.
     unsafe {
         if length >= U * V::BYTES {
             stride::<V, S, R, U>(step, outputs, length);

@@ -1,4 +1,4 @@
-//! Engines that multiply packets by coefficients and add them up: one naive engine, and one for each kind of vector.
+//! Engines that multiply packets by coefficients and add them up: a naive engine, and one for each vector type.
 //!
 //! All compute the same bytes. The fast ones are one algorithm ([`kernel`]) over different vectors; the file of an
 //! engine defines only the operations of its vectors.
@@ -35,7 +35,7 @@ enum Pattern {
 
 /// A matrix of coefficients in the form that its engine wants, column by column.
 ///
-/// A form is made only where its engine runs ([`Matrix::new`]): having one is the proof that its instructions exist.
+/// A form is created only where its engine runs ([`Matrix::new`]), so a value proves that the instructions exist.
 #[derive(Clone, Debug)]
 enum Form {
     Naive(Vec<u8>),
@@ -73,7 +73,7 @@ struct Job<'a, T, B> {
     pattern: Pattern,
     sources: &'a [&'a [u8]],
     outputs: &'a mut [B],
-    /// Add to what the outputs hold, instead of overwriting it.
+    /// Add to the outputs' contents, instead of overwriting them.
     add: bool,
 }
 

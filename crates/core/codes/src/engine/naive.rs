@@ -1,4 +1,5 @@
-//! By the definition of the field, byte by byte, with no table: what every other engine is checked against.
+//! Naive engine: computes byte by byte from the definition of the field, without tables. Every other engine is checked
+//! against it.
 
 use super::{Bytes, Job};
 use crate::field::REDUCTION;

@@ -11,7 +11,7 @@ use super::kernel::{self, Vector};
 use super::{Bytes, Job};
 use crate::field::REDUCTION;
 
-/// Exists only where NEON does: `load` makes the first, under that condition.
+/// A vector. Values exist only where NEON is available: `load` creates them under that condition.
 #[derive(Clone, Copy)]
 struct Quad(uint8x16_t);
 

@@ -1,6 +1,4 @@
-//! For any processor: a product is the sum of the doublings of its vector that the coefficient's bits name.
-//!
-//! The doublings are shared by all outputs. Loops over arrays, which compilers turn into what vectors there are.
+//! Portable engine for any processor: a product is the sum of those doublings of a vector that the coefficient's bits select.
 
 #![allow(unsafe_code, reason = "the kernel's vectors are read and written by address")]
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::support::{arrived, block, engines, made, packets};
 
-/// Slices of one buffer, each at some offset, with bytes between them that nobody may touch.
+/// Slices of one buffer, each at some offset, with bytes between them that must stay unchanged.
 struct Scattered {
     bytes: Vec<u8>,
     starts: Vec<usize>,
@@ -51,7 +51,7 @@ fn agree(data: usize, parity: usize, length: usize, gaps: &[usize], seed: u64) {
         place.copy_from_slice(packet);
     }
     let before = given.bytes.clone();
-    // As many losses as can be repaired: data from the middle on, and what is too much is parity.
+    // The maximum number of repairable losses: data from the middle on, and then parity.
     let lost: Vec<usize> = (data / 2..data + parity).take(parity).collect();
     let block = arrived(&expected, &lost);
     let present: Vec<bool> = block.iter().map(Option::is_some).collect();
@@ -135,7 +135,7 @@ fn engines_are_named_and_the_fastest_runs() {
     assert_eq!("sse".parse::<Engine>(), Err(Error::EngineName));
     assert!(Engine::fastest().is_available());
     assert_eq!(Code::new(2, 1).unwrap().engine(), Engine::fastest());
-    // What every processor of a kind has is there.
+    // Instructions that every processor of a kind has are available.
     assert_eq!(Engine::Neon.is_available(), cfg!(target_arch = "aarch64"));
     assert_eq!(Engine::available().take(2).collect::<Vec<_>>(), [Engine::Naive, Engine::Portable]);
 }

@@ -74,7 +74,7 @@ fn repairing() {
     let mut one = [9; 20];
     assert_eq!(plan.repair(&arrived(&block, &[1, 2]), &mut [&mut one]), Err(Error::Missing { index: 2 }));
     assert_eq!(one, [9; 20]);
-    // What was not planned with may be there or not.
+    // Packets outside the plan may be present or not.
     plan.repair(&arrived(&block, &[5]), &mut [&mut one]).unwrap();
     assert_eq!(one, block[1][..]);
 }

@@ -1,4 +1,4 @@
-//! Any data that is lost comes back, whichever packets are left, as long as there are as many as data.
+//! Lost data is repaired from any remaining packets, if there are at least as many as data packets.
 
 use codes::{Code, Decoder, Encoder, Engine, Error};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn every_loss(data: usize, parity: usize, length: usize, patterns: usize) {
             decoder.repair(&arrived(&block, lost), &mut places(&mut repaired)).unwrap();
             assert_eq!(repaired, wanted, "{engine}, lost {lost:?}");
         }
-        // One more is too many, whichever it is.
+        // Any additional loss is too many.
         for lost in losses(data + parity, parity + 1).iter().filter(|lost| lost.len() > parity) {
             let error = Error::Lost { present: data - 1, needed: data };
             assert_eq!(decoder.repair(&arrived(&block, lost), &mut []), Err(error));
@@ -139,7 +139,7 @@ proptest! {
         let engines: Vec<Engine> = Engine::available().collect();
         let code = Code::with_engine(order.len() + more, parity, engines[which % engines.len()]).unwrap();
         let mut encoder = Encoder::new(code.clone());
-        // A block given up halfway leaves nothing behind.
+        // A block abandoned halfway leaves nothing behind.
         encoder.push(order[0], &vec![7; length + 3]).unwrap();
         encoder.clear();
         let data = packets(order.len(), length, seed);

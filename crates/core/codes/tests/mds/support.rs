@@ -1,4 +1,4 @@
-//! Blocks of known contents, and what is lost of them.
+//! Blocks of known contents, and their losses.
 
 use codes::{Code, Encoder, Engine, Error};
 

@@ -9,7 +9,7 @@ const MSS: u32 = 4_096;
 /// Packets in flight.
 const WINDOW: usize = 32;
 
-/// Both ends, and what is in flight between them.
+/// Both ends, and the packets in flight between them.
 pub(crate) struct Steady {
     sender: Sender<Law>,
     receiver: Receiver,
@@ -27,7 +27,7 @@ impl Steady {
         let window = Value::Bytes(Bytes::new(WINDOW as u64 * u64::from(MSS)));
         let law = build(Kind::Fixed, &path, &[("window", window)]).expect("the window holds");
         let config = FlowConfig {
-            // Nothing is ever lost.
+            // No packet is ever lost.
             reordering: Span::from_s(1_000),
             rto_min: Span::from_s(1_000),
             rto_max: Span::from_s(4_000),
@@ -40,7 +40,7 @@ impl Steady {
         Self { sender, receiver, in_flight, now, steps: 0, reorders }
     }
 
-    /// A packet arrives, it is acknowledged, and the next one leaves.
+    /// Delivers a packet, acknowledges it, and sends the next one.
     #[inline]
     pub(crate) fn step(&mut self) {
         let place = if self.reorders { mix64(self.steps) } else { self.steps };

@@ -1,4 +1,4 @@
-//! Any events between two ends, one of which may send anything: `cargo +nightly fuzz run pair` in `crates/core/flow`.
+//! Any events between two ends, with one that may send anything: `cargo +nightly fuzz run pair` in `crates/core/flow`.
 
 #![no_main]
 

@@ -36,8 +36,9 @@ pub struct ChannelConfig {
 }
 
 impl ChannelConfig {
-    /// Over a path of this base round trip, with probes, timeouts of one and a half round trips to 60 s that cut, a tolerance of a
-    /// quarter of the round trip, plain pacing, a restart after idleness, validation by RFC 7661, and no On-Ramp.
+    /// Returns the configuration for a path of this base round trip. It has probes, timeouts of one and a half round trips to
+    /// 60 s that cut, a reordering window of a quarter of the round trip, plain pacing, a restart after idleness, validation
+    /// by RFC 7661, and no On-Ramp.
     pub const fn new(base_rtt: Span, mss: u32) -> Self {
         Self {
             timing: Timing {
@@ -61,8 +62,8 @@ impl ChannelConfig {
         out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS
     }
 
-    /// Forgets packets that were declared lost, earlier than usual, if the record limit is reached: nothing else may
-    /// ever make room.
+    /// Forgets packets that were declared lost, earlier than usual, if the record limit is reached: otherwise no packet could
+    /// be sent any more.
     pub(super) fn make_room<C: Copy>(&self, out: &mut Outstanding<C>) {
         if out.records.len() >= self.most_outstanding {
             out.records.forget_left_before(Time::NEVER);

@@ -1,4 +1,4 @@
-//! A law of a channel, the subflows under it, and how its window is used.
+//! Control law of one or several subflows, and the use of its window.
 
 use laws::ControlLaw;
 use units::Time;
@@ -7,7 +7,7 @@ use super::config::ChannelConfig;
 use crate::law_state::{Lack, LawState};
 use crate::usage::Usage;
 
-/// A law of one subflow or of several, and what is known of how its window is used.
+/// Control law of one or several subflows, and what is known about the use of its window.
 #[derive(Debug)]
 pub(super) struct LawGroup<L> {
     pub(super) law_state: LawState<L>,
@@ -17,9 +17,9 @@ pub(super) struct LawGroup<L> {
     /// Last time at which the pacer delayed packets, unless data ran out since then with the window not full: with so
     /// little data the window would not have been full without pacing, either (RFC 9002 §7.8).
     pub(super) paced_at: Option<Time>,
-    /// The reason why nothing was left to send as the last packet left; none if something was.
+    /// Reason why nothing was left to send after the last packet; none if there was more to send.
     pub(super) ran_out: Option<Lack>,
-    /// Payload of a full packet that the law was last notified of; none if it knows that of another path.
+    /// Payload of a full packet as last reported to the law; none if the last report was for another path.
     pub(super) mss: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ impl<L: ControlLaw> LawGroup<L> {
         }
     }
 
-    /// With this law, but for what late acknowledgements refer to.
+    /// Resets all state, with this law, except for what late acknowledgements refer to.
     pub(super) fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = Usage::new(config.usage, law.permit().window, now);
         self.law_state.begin_anew(law, now);

@@ -1,9 +1,9 @@
-//! The sending end of a connection without an end: subflows, each under a law of its own or several under one, and a
-//! [`Work`] that provides their data.
+//! Sending side of an open-ended connection: subflows, with a law each or a shared one, and a [`Work`] that provides their
+//! data.
 //!
-//! A transport sends through it. It knows no message, stream or end: the work has those. Its packets differ in size.
-//! Each transmission has a packet number of its own, below 2^62, and lost content is returned to the work, which sends
-//! it again, or not, under another number. Acknowledgements come from a peer ([`Acks`]), and are checked completely
+//! Used by transports. A channel has no notion of messages, streams or the end of the data: the work has those. Packets
+//! differ in size. Each transmission has its own packet number, below 2^62, and lost content is returned to the work, which
+//! sends it again, or not, under another number. Acknowledgements come from a peer ([`Acks`]), and are checked completely
 //! before they change anything.
 //!
 //! Loss detection, flight size and send permission are those of the simulator's [`crate::Sender`].
@@ -50,11 +50,11 @@ pub struct Departed<C> {
 /// Counters of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ChannelStats {
-    /// Packets that left with content.
+    /// Packets sent with content.
     pub packets_sent: u64,
     /// Their payload.
     pub bytes_sent: Bytes,
-    /// Packets whose content had been sent before.
+    /// Packets with content that had been sent before.
     pub retransmits: u64,
     /// Packets declared lost.
     pub lost: u64,
@@ -62,7 +62,7 @@ pub struct ChannelStats {
     pub spurious: u64,
     /// Probes that were allowed.
     pub probes: u64,
-    /// Timeouts that took what was in flight.
+    /// Timeouts that declared packets in flight lost.
     pub timeouts: u64,
     /// Acknowledged payload that was marked.
     pub marked: Bytes,
@@ -80,8 +80,7 @@ pub struct Acked {
     /// RTT of the newest packet without the receiver's delay, if the acknowledgement is the first that covers that
     /// packet.
     pub rtt: Option<Span>,
-    /// From departure to arrival of the newest packet that has a time stamp and was still remembered: the receiver's clock less
-    /// the sender's.
+    /// One-way delay of the newest packet that has a time stamp and a record: the receiver's clock minus the sender's.
     pub one_way: Option<Span>,
 }
 
@@ -115,16 +114,16 @@ pub struct MovedLaw<L> {
     pub delivered: Bytes,
 }
 
-/// The sending end of a connection under laws `L`, which carries the work `W`.
+/// Sending side of a connection under laws `L`, with the data of the work `W`.
 ///
 /// Subflows are identified by the numbers that the channel returned. [`Channel::acked`] checks the peer's number; all
 /// other methods panic at a number that was not returned.
 #[derive(Debug)]
 pub struct Channel<L, W: Work> {
     subflows: Vec<SubflowState<W::Content>>,
-    /// One per law that a subflow has had of its own.
+    /// One entry per law; several subflows may share a law.
     groups: Vec<LawGroup<L>>,
-    /// The subflow whose turn is next.
+    /// Subflow that sends next in round-robin order.
     turn: u8,
     config: ChannelConfig,
     rate_change: RateChange,
@@ -133,7 +132,7 @@ pub struct Channel<L, W: Work> {
 }
 
 impl<L: ControlLaw, W: Work> Channel<L, W> {
-    /// A channel of one subflow, whose first packet may leave at `now`.
+    /// Creates a channel of one subflow. Its first packet may be sent at `now`.
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
             rate_change: RateChange::of(&law),
@@ -146,9 +145,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// Adds a subflow with a law of its own, or under that of the first: the law then decides for what is in flight on
-    /// both, and receives the events of both as of one path. Returns its number; none if there have been 255, closed
-    /// ones included.
+    /// Adds a subflow with a law of its own, or under that of the first: the law then controls the packets in flight on both,
+    /// and receives the events of both as of one path. Returns its number; none if there have been 255, closed ones included.
     pub fn add_subflow(&mut self, law: Option<L>, now: Time) -> Option<u8> {
         let number = u8::try_from(self.subflows.len()).ok().filter(|_| self.subflows.len() < MOST_SUBFLOWS)?;
         let of = match law {
@@ -176,8 +174,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 
     /// Closes a subflow: nothing is sent on it any more, and its content in flight is returned to the work. Its packet
-    /// numbers stay known. Its law is not notified of timeouts that are still unreported: the state of a path that was
-    /// left does not apply to another.
+    /// numbers stay known. Its law is not notified of timeouts that are still unreported: the state of an abandoned path does
+    /// not apply to another.
     pub fn close_subflow(&mut self, subflow: u8) {
         let state = &mut self.subflows[usize::from(subflow)];
         let law_state = &mut self.groups[usize::from(state.law)].law_state;
@@ -188,7 +186,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 self.work.lost(record.content, Why::Closed);
             }
         }
-        // A late answer says nothing of what comes then.
+        // A late acknowledgement carries no information about later packets.
         state.out.records.forget_left_before(Time::NEVER);
         debug_assert_eq!(state.out.records.len(), 0, "a closed subflow keeps records");
         let law = state.law;
@@ -233,15 +231,15 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// Moves the law of another subflow to one on which no packet of the work has been sent yet. Delivered payload is
-    /// counted on from what was reported to that law, because laws count round trips by it.
+    /// Moves the law of another subflow to one on which no packet of the work has been sent yet. The count of delivered
+    /// payload continues from the value reported to that law, because laws count round trips by it.
     pub fn adopt(&mut self, subflow: u8, moved: MovedLaw<L>, now: Time) {
         let MovedLaw { law, delivered } = moved;
         self.reset_subflow(subflow, Some(law), PacketNumbers::Continue, now);
         let (state, group) = self.parts(subflow);
         debug_assert_eq!(state.out.records.len(), 0, "a packet counts from before");
         group.law_state.delivered = delivered;
-        // Whatever the law was told of another path's packets.
+        // An earlier report to the law was for another path's packets.
         group.mss = None;
     }
 
@@ -250,8 +248,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.law_state(subflow).delivered
     }
 
-    /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer
-    /// ones.
+    /// Sets the payload of a full packet of a subflow, 1 to 65,535 bytes: its path MTU has changed.
     pub fn set_mss(&mut self, subflow: u8, mss: u32) {
         debug_assert!((1..1 << 16).contains(&mss), "an MSS of {mss} bytes");
         let state = &mut self.subflows[usize::from(subflow)];
@@ -372,10 +369,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.choose(now).map_or_else(|state| state, |_| SendState::Now)
     }
 
-    /// The subflow whose turn it is to send at `now`.
+    /// Returns the subflow that sends next at `now`, in round-robin order.
     ///
     /// # Errors
-    /// If none may send now: when one may.
+    /// The time at which a subflow may send, if none may send now.
     pub fn choose(&mut self, now: Time) -> Result<u8, SendState> {
         let Self { subflows, groups, turn, work, config, .. } = self;
         for state in subflows.iter_mut() {
@@ -393,7 +390,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         Some(self.send_chosen(now, chosen))
     }
 
-    /// Sends a packet on this subflow, whosever turn it is; none if none may leave there now.
+    /// Sends a packet on this subflow, regardless of the round-robin order; none if none may be sent there now.
     pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<Departed<W::Content>> {
         let Self { subflows, groups, work, config, .. } = self;
         let state = &mut subflows[usize::from(subflow)];
@@ -407,7 +404,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let Parcel { bytes, content, again } = parcel;
         debug_assert!(bytes <= self.subflows[usize::from(chosen)].mss, "a packet of {bytes} bytes exceeds its MSS");
         debug_assert!(self.subflows[usize::from(chosen)].open, "a closed subflow sends");
-        // Who sends again has waited for an answer, and was not idle.
+        // A sender that retransmits was waiting for an acknowledgement, and was not idle.
         if !again {
             self.resume(now, chosen);
         }
@@ -537,13 +534,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
         let strikes::Answered { ends_silence, over } = state.strikes.heard(number);
-        // Whatever the window says, something must leave whose answer shows the rest.
+        // Regardless of the window, a packet must be sent: its acknowledgement shows which of the others arrived.
         if ends_silence && state.strikes.open().is_some() && state.out.oldest().is_none() {
             state.strikes.probe();
         }
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
-        // Only the newest packet of all has a delay of the receiver, and measures a round trip.
+        // Only the newest packet of all has a receiver delay and yields an RTT sample.
         let measures = acks.ranges.first().is_some_and(|range| range.last == number);
         let rtt = now.since(record.sent_at);
         let noise = if measures { Span::ZERO - state.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
@@ -562,7 +559,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
         let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
         let told = state.out.acked(law_state, now, &batch);
-        // No number is used twice, so what left well before this packet is overtaken.
+        // No number is used twice, so packets sent well before this one were overtaken.
         state.out.arrived(record.sent_at);
         if overtaken > 0 {
             state.out.tolerate_more(&timing);
@@ -586,7 +583,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
         let state = &self.subflows[usize::from(subflow)];
         let Range { first, last } = silence.numbers;
-        // Of what is forgotten nothing is known.
+        // Packets without a record are not counted.
         let (mut lost, mut sent_at) = (Bytes::ZERO, Time::ZERO);
         for number in first.max(state.out.records.first())..=last {
             let record = state.out.records.get(number);
@@ -675,7 +672,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         strikes.chain(laws).min().unwrap_or(Time::NEVER)
     }
 
-    /// The time of [`Channel::next_timer`] has come.
+    /// Handles the expiry of [`Channel::next_timer`].
     pub fn on_timer(&mut self, now: Time) {
         debug_assert!(self.groups.len() <= self.subflows.len(), "a law without a subflow");
         for LawGroup { law_state, .. } in &mut self.groups {
@@ -708,7 +705,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let probes_still = state.strikes.strike(now);
         if probes_still && timing.loss_timer == LossTimer::Probe {
             self.stats.probes += 1;
-            // If there is nothing new to send, the oldest content goes again. Its packet stays in flight.
+            // If there is nothing new to send, the oldest content is sent again. Its packet stays in flight.
             if self.work.next_bytes(state.mss).is_none()
                 && let Some((number, _)) = state.out.oldest()
             {
@@ -726,7 +723,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// Permits one more packet on a subflow; if there is nothing to send, asks the work for a probe.
+    /// Permits one more packet on a subflow; if there is nothing to send, requests a probe from the work.
     fn probe(&mut self, subflow: u8) {
         let state = &mut self.subflows[usize::from(subflow)];
         state.strikes.probe();
@@ -735,7 +732,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// A signal arrives for a subflow's law.
+    /// Processes a signal for a subflow's law.
     pub fn notify(&mut self, subflow: u8, notification: &Notification) {
         debug_assert!(subflow < self.subflows(), "subflow {subflow} of {}", self.subflows());
         let (rate_change, pacing) = (self.rate_change, self.config.pacing);

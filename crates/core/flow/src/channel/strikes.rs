@@ -25,7 +25,7 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// Returns the payload whose state is unknown: it may still be in flight, and counts against the window.
+    /// Returns the payload of unknown state: it may still be in flight, and counts against the window.
     pub(super) fn open(&self) -> Bytes {
         self.lost - self.came.min(self.lost)
     }
@@ -124,7 +124,7 @@ impl Strikes {
 
     /// Processes the number of the newest packet that an acknowledgement newly acknowledges.
     pub(super) fn heard(&mut self, number: u64) -> Answered {
-        // What left before a silence says nothing of it.
+        // An acknowledgement of packets sent before a silence does not end it.
         let ends_silence = self.silence.is_none_or(|silence| silence.numbers.first <= number);
         if ends_silence {
             (self.count, self.first_at, self.probes) = (0, None, 0);
@@ -173,7 +173,7 @@ mod tests {
         let heard = strikes.heard(12);
         assert!(heard.ends_silence && heard.over.is_none() && !strikes.hold_all_back());
         assert_eq!((strikes.count(), strikes.first_at(), strikes.open()), (0, None, Some(Bytes::new(900))));
-        // What is newer than all of it shows the rest.
+        // A packet newer than all of them resolves the rest.
         let over = strikes.heard(20).over.unwrap();
         assert_eq!((over.numbers, over.open(), strikes.open()), (range(10, 19), Bytes::new(900), None));
     }

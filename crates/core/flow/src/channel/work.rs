@@ -7,13 +7,13 @@ pub trait Work {
     /// Content of one packet, in a form that is cheap to keep: a place in a table, or a part of a stream.
     type Content: Copy + Default;
 
-    /// The payload of the packet that would go next, in bytes, at most `mss`, or a bound of it where that is not known before
-    /// the packet is made; none if there is nothing to send. It may change only with a call of another method, or when the
-    /// work is given more.
+    /// Returns the payload in bytes of the next packet, at most `mss`, or an upper bound where it is unknown until the packet
+    /// is made; none if there is nothing to send. The value may change only by a call of another method, or when data is
+    /// added to the work.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
-    /// Returns whether there is more data, but something other than the law holds it back: the peer's flow control, a
-    /// full buffer. Packets that are sent then measure the path all the same ([`laws::Ack::sample_limited`]).
+    /// Returns whether there is more data, but something other than the law holds it back: the peer's flow control, a full
+    /// buffer. Packets sent in this state still measure the path ([`laws::Ack::sample_limited`]).
     fn is_held_back(&self) -> bool {
         false
     }
@@ -35,8 +35,8 @@ pub trait Work {
     /// before. It may still arrive.
     fn lost(&mut self, content: Self::Content, why: Why);
 
-    /// Requests an ack-eliciting packet when there is nothing to send, such as a PING. A work that has nothing of that
-    /// kind sends none, and what is in flight is declared lost when its timeout expires.
+    /// Requests an ack-eliciting packet when there is nothing to send, such as a PING. A work that has nothing of that kind
+    /// sends none, and packets in flight are declared lost when its timeout expires.
     fn probe(&mut self) {}
 }
 
@@ -54,7 +54,7 @@ pub enum Why {
     },
     /// Its subflow is closed.
     Closed,
-    /// A probe leaves, and there is nothing new. Its packet stays in flight.
+    /// A probe is sent, and there is nothing new to send. Its packet stays in flight.
     Probe,
 }
 

@@ -12,7 +12,7 @@ use super::Spacing;
 /// maximum of the network, or the smoothed RTT of credits and data where data queues make that longer.
 const LIFE: u32 = 4;
 
-/// The receiver's part of a flow whose receiver sends credits, under the law `L`.
+/// Receiver state of a flow with receiver-driven credits, under the law `L`.
 #[derive(Debug)]
 pub struct Crediting<L> {
     law: L,
@@ -24,15 +24,15 @@ pub struct Crediting<L> {
     left: u32,
     /// The next one's number.
     number: u32,
-    /// Send times of the credits whose data has not arrived; the first of them is number `expected`.
+    /// Send times of credits without data so far; the first one is number `expected`.
     out: VecDeque<Time>,
     expected: u32,
-    /// Credits since the last update whose outcome is known, and those that were lost.
+    /// Credits since the last update with a known outcome, and those that were lost.
     known: u64,
     lost: u64,
     updated: Time,
     rtt: Span,
-    /// The longest that a credit and its data take where no data waits.
+    /// Maximum time that a credit and its data take if no data waits.
     longest: Span,
     sent: u64,
 }
@@ -42,7 +42,7 @@ pub struct Crediting<L> {
 pub struct CreditingConfig {
     /// Distance of credits.
     pub spacing: Spacing,
-    /// Credits stop once there are as many as the sender asked for.
+    /// Credits stop once the requested number has been sent.
     pub stops_at_demand: bool,
     /// Base round trip of the flow's path.
     pub base_rtt: Span,
@@ -78,12 +78,12 @@ impl<L: ControlLaw> Crediting<L> {
         (self.sent, self.law.acted())
     }
 
-    /// Returns the number of credits whose outcome is unknown.
+    /// Returns the number of credits with an unknown outcome.
     pub fn unanswered(&self) -> usize {
         self.out.len()
     }
 
-    /// The sender asks for credits. A request while credits are sent only renews the demand.
+    /// Processes a sender's request for credits. A request while credits are sent only renews the demand.
     pub fn on_request(&mut self, now: Time, packets: u32) {
         self.left = packets;
         if self.active {
@@ -95,7 +95,7 @@ impl<L: ControlLaw> Crediting<L> {
         (self.known, self.lost, self.updated) = (0, 0, now);
     }
 
-    /// No more credits: the sender asks for none, or all data has come.
+    /// Stops sending credits: the sender has stopped them, or all data has arrived.
     pub fn stop(&mut self) {
         self.active = false;
         self.next = Time::NEVER;
@@ -117,8 +117,8 @@ impl<L: ControlLaw> Crediting<L> {
         }
     }
 
-    /// Credits too old to be answered are lost. Without this a path that is down would keep the rate up, and credits in
-    /// memory, for as long as it is.
+    /// Declares credits that are too old to trigger data lost. Otherwise a failed path would keep up the rate, and keep
+    /// credits in memory, until it recovers.
     fn give_up(&mut self, now: Time) {
         let life = self.longest.max(self.rtt).times(LIFE);
         while self.out.front().is_some_and(|&left| left + life < now) {
@@ -134,7 +134,7 @@ impl<L: ControlLaw> Crediting<L> {
         self.next
     }
 
-    /// The number of the credit that leaves at `now`, if one does.
+    /// Returns the number of the credit to send at `now`, if any.
     pub fn act(&mut self, now: Time) -> Option<u32> {
         if self.next > now {
             return None;

@@ -1,6 +1,6 @@
-//! The early start: data at line rate for the first round trip, before any credit can come (Aeolus: Hu et al., SIGCOMM
-//! 2020; `FlashPass` §III-C). What leaves so is dropped before scheduled data, and a probe behind the last of it finds out
-//! what was.
+//! Early start: data at line rate for the first round trip, before any credit can arrive (Aeolus: Hu et al., SIGCOMM 2020;
+//! `FlashPass` §III-C). This data is dropped before scheduled data, and a probe after the last packet detects which packets
+//! were dropped.
 
 use units::{Bytes, Time};
 
@@ -29,7 +29,7 @@ impl Early {
         self.next = now + config.tick.time_for(config.line_rate, Bytes::new(size.into()));
     }
 
-    /// A credit has come.
+    /// Ends the early start: a credit has arrived.
     pub(super) fn end(&mut self) {
         self.until = Time::ZERO;
     }

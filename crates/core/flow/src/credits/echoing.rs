@@ -1,9 +1,9 @@
-//! The receiver of emulation packets: which of them it echoes, and when. `FlashPass` §III-B: it waits for more credits of the
-//! same flow where the time stamps leave time.
+//! Receiver of emulation packets: selects the packets to echo, and the time of the echo. `FlashPass` §III-B: it waits for
+//! more credits of the same flow where the time stamps leave time.
 //!
-//! An echo names the newest emulation packet and, by a bit each, those of the 31 before it that came since the last echo, so
-//! it needs no list; the sender knows when each left. Credits are held back for half of what is left of the oldest one's
-//! wait at most, once the way back is taken off: the other half is for what may still delay the echo.
+//! An echo names the newest emulation packet and, by a bit each, those of the 31 before it that arrived since the last echo,
+//! so it needs no list; the sender knows the send times. Credits are held back for at most half of the oldest one's remaining
+//! wait, after the delay of the way back is subtracted. The other half allows for delays of the echo.
 
 use units::{Span, Time};
 
@@ -12,7 +12,7 @@ use units::{Span, Time};
 pub struct Echo {
     /// The newest emulation packet.
     pub newest: u32,
-    /// Bit `i`: emulation packet `newest - i` came.
+    /// Bit `i`: emulation packet `newest - i` arrived.
     pub map: u32,
 }
 
@@ -23,7 +23,7 @@ impl Echo {
     }
 }
 
-/// The receiver's part of a flow whose sender emulates.
+/// Receiver state of a flow with sender-driven emulation.
 #[derive(Debug)]
 pub struct Echoing {
     /// `T_wait`; none: echoes go at once.
@@ -33,8 +33,8 @@ pub struct Echoing {
 }
 
 impl Echoing {
-    /// Creates the state of a flow whose data waits this long after its emulation; none echoes each emulation packet at
-    /// once.
+    /// Creates the state of a flow that sends data this long after its emulation packet; with none each emulation packet is
+    /// echoed at once.
     pub fn new(wait: Option<Span>) -> Self {
         Self { wait, held: None, flush_at: Time::NEVER }
     }
@@ -46,7 +46,8 @@ impl Echoing {
 
     /// Processes an emulation packet that took `delay` by the hosts' clocks. Returns the echoes to send, in order.
     pub fn on_emulation(&mut self, now: Time, number: u32, delay: Span) -> [Option<Echo>; 2] {
-        // What its number is over the newest held back; an older or equal one never comes on a path that keeps order.
+        // Distance of its number from the newest one held back; an older or equal number never arrives on a path that keeps
+        // order.
         let room = self.held.map_or(Some(0), |held| number.checked_sub(held.newest));
         let full = match (self.held, room) {
             (Some(held), Some(over)) if over > 0 && over <= held.map.leading_zeros() => None,

@@ -1,5 +1,5 @@
-//! The sender's emulation packets: when one leaves, whether it may be spared, and what its echo is worth. `FlashPass`
-//! §III-B, §III-C.
+//! Emulation packets of the sender: their send times, over-provisioning, and the credits that their echoes return.
+//! `FlashPass` §III-B, §III-C.
 
 use alloc::collections::VecDeque;
 
@@ -35,7 +35,7 @@ enum RoundUse {
     Drop,
 }
 
-/// An emulation packet whose fate is not known.
+/// An emulation packet without a known outcome.
 #[derive(Debug)]
 struct Out {
     left: Time,
@@ -44,24 +44,24 @@ struct Out {
 
 #[derive(Debug)]
 pub(super) struct Emulation {
-    /// `T_wait`; none: data leaves when its credit comes.
+    /// `T_wait`; none: data is sent when its credit arrives.
     wait: Option<Span>,
-    /// After this time an emulation packet is not waited for any more.
+    /// Time after which an emulation packet counts as lost.
     given_up: Span,
     spacing: Spacing,
     over_provisioning: Option<OverProvisioning>,
     next: Time,
     /// The next one's number.
     number: u32,
-    /// Those whose fate is not known, the first of them number `first`.
+    /// Emulation packets without a known outcome, the first one number `first`.
     out: VecDeque<Out>,
     first: u32,
     /// Number of these that are ordinary.
     ordinary: u64,
-    /// The round is over when the fate of all below is known: of one that left after it began.
+    /// The round is over when the outcome of all packets below this number is known: a packet sent after the round began.
     round_end: u32,
     round_began: Time,
-    /// Emulation packets of the round whose outcome is known, and those of them that were echoed.
+    /// Emulation packets of the round with a known outcome, and the number of them that were echoed.
     sent: u64,
     returned: u64,
     round_use: RoundUse,
@@ -120,14 +120,14 @@ impl Emulation {
         (number, expendable)
     }
 
-    /// One has passed the host's own queue.
+    /// Records that an emulation packet has passed the host's own queue.
     pub(super) fn on_left(&mut self, number: u32, now: Time) {
         if let Some(out) = number.checked_sub(self.first).and_then(|place| self.out.get_mut(place as usize)) {
             out.left = now;
         }
     }
 
-    /// Removes the oldest one, whose outcome is known. Returns its send time.
+    /// Removes the oldest one, now that its outcome is known. Returns its send time.
     fn settle(&mut self, outcome: Outcome) -> Option<Time> {
         debug_assert_eq!(self.number - self.first, self.out.len() as u32, "one entry per unresolved packet");
         let out = self.out.pop_front()?;
@@ -138,7 +138,7 @@ impl Emulation {
         Some(out.left)
     }
 
-    /// A round begins with the next emulation packet.
+    /// Begins a round with the next emulation packet.
     fn begin_round(&mut self, now: Time, round_use: RoundUse) {
         (self.sent, self.returned, self.round_use) = (0, 0, round_use);
         (self.round_began, self.round_end) = (now, self.number + 1);
@@ -148,7 +148,7 @@ impl Emulation {
     /// packets and echoes keep their order, so older ones that are not echoed are lost. Returns the round if it is over
     /// and judged.
     pub(super) fn on_echo(&mut self, now: Time, echo: Echo, mut credit: impl FnMut(u32, Time)) -> Option<Round> {
-        // What had been given up comes after all: nothing is known of its time any more.
+        // An emulation packet arrived after it was given up: its send time is no longer known.
         for back in (0..32u32).rev().filter(|back| echo.map >> back & 1 != 0) {
             let number = echo.newest.wrapping_sub(back);
             if number < self.first {

@@ -2,12 +2,12 @@
 //! (Zeng et al., ICNP 2021, §III) and `ExpressPass` (Cho et al., SIGCOMM 2017, §3), with Aeolus's early start (Hu et
 //! al., SIGCOMM 2020) where it is enabled.
 //!
-//! [`Scheduled`] is the sender's part: it keeps the credits in hand and asks the [`Sender`] for a packet only when one is
-//! due. The sender keeps the sequence space, finds losses and ends the flow; what is lost goes first, like everything that
-//! waits for a credit. The receiver's part is [`Echoing`] (`FlashPass`) or [`Crediting`] (`ExpressPass`).
+//! [`Scheduled`] is the sender's part: it keeps the credits in hand and takes a packet from the [`Sender`] only when one is
+//! due. The sender keeps the sequence space, detects losses and ends the flow. Lost packets are sent first. They need credits
+//! like all others. The receiver's part is [`Echoing`] (`FlashPass`) or [`Crediting`] (`ExpressPass`).
 //!
-//! Under the credits of a receiver's host (RCCC, the receiver's credits of Ultra Ethernet 1.0) a packet needs what its law
-//! permits, too, and the host is the receiver's part.
+//! With the credits of a receiver's host (RCCC, receiver credits of Ultra Ethernet 1.0) a packet also needs the permission of
+//! its law, and the host is the receiver's part.
 
 mod crediting;
 mod early;
@@ -71,8 +71,8 @@ impl CreditConfig {
     }
 }
 
-/// A sender asks its receiver's host again if no credit has arrived for this number of base round trips: where many
-/// flows wait for theirs, a turn takes longer, and the request costs a packet and changes nothing.
+/// Number of base round trips without a credit after which a sender repeats its request to the receiver's host. Where many
+/// flows wait for credits, a turn takes longer; the request costs a packet and changes nothing.
 const RETRY: u32 = 8;
 
 /// Credit spacing: uneven, so that flows of one rate do not synchronise and one of them finds every queue full.
@@ -182,7 +182,7 @@ pub struct Scheduled {
     /// By the time for which they are meant.
     hand: VecDeque<Held>,
     early: Option<Early>,
-    /// Send time of the probe whose acknowledgement is awaited.
+    /// Send time of the probe with an outstanding acknowledgement.
     probed: Option<Time>,
     side: Side,
     stats: CreditStats,
@@ -224,7 +224,7 @@ impl Scheduled {
         &self.stats
     }
 
-    /// The counts of a flow that is complete: what is in hand is wasted.
+    /// Returns the counts of a complete flow: credits in hand are wasted.
     pub fn final_stats(&self) -> CreditStats {
         CreditStats { wasted: self.stats.wasted + self.hand.len() as u64, ..self.stats }
     }
@@ -234,7 +234,7 @@ impl Scheduled {
     fn demand<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
         let waiting = sender.waiting();
         let Some(buffer) = self.config.credits.send_buffer else { return waiting };
-        // The application keeps the buffer full; what is in flight lies in it until it is acknowledged.
+        // The application keeps the buffer full; bytes in flight stay in it until they are acknowledged.
         let packets = buffer.saturating_sub(sender.in_flight().get()) / u64::from(self.config.mss);
         // A buffer under a packet holds one.
         let packets = packets.max(u64::from(sender.in_flight().is_zero()));
@@ -246,8 +246,7 @@ impl Scheduled {
         self.demand(sender).saturating_sub(self.hand.len() as u32)
     }
 
-    /// Returns whether a packet may be sent at `now`. Credits whose time comes while there is nothing to send are
-    /// wasted.
+    /// Returns whether a packet may be sent at `now`. Credits that become due while there is nothing to send are wasted.
     pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
         let has_data = self.demand(sender) > 0;
         while !has_data && self.hand.front().is_some_and(|held| held.due <= now) {
@@ -333,14 +332,14 @@ impl Scheduled {
         }
     }
 
-    /// An emulation packet leaves the host at `now`: the time from which its packet's is counted.
+    /// Records that an emulation packet leaves the host at `now`: the departure of its data packet counts from this time.
     pub fn on_left(&mut self, number: u32, now: Time) {
         if let Side::Emulates(emulation) = &mut self.side {
             emulation.on_left(number, now);
         }
     }
 
-    /// The receiver echoes emulation packets.
+    /// Processes an echo of emulation packets from the receiver.
     pub fn on_echo<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, echo: Echo) {
         self.end_early();
         let Side::Emulates(emulation) = &mut self.side else { return };
@@ -360,7 +359,7 @@ impl Scheduled {
         }
     }
 
-    /// A credit of the receiver comes.
+    /// Processes a credit from the receiver.
     pub fn on_credit<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, number: u32) {
         let uncovered = self.uncovered(sender);
         self.end_early();
@@ -380,7 +379,7 @@ impl Scheduled {
         }
     }
 
-    /// A credit has come: nothing leaves without one any more.
+    /// Ends the early start: a credit has arrived, so every further packet needs one.
     fn end_early(&mut self) {
         if let Some(early) = &mut self.early {
             early.end();

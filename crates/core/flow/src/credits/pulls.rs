@@ -1,6 +1,6 @@
-//! The sender of a flow whose receiver's host shares its link out: it asks for a number of credits, counted from the flow's
-//! start, and for more where packets are lost. Credits are counted, too, so that one that is lost is known by the next. If
-//! none comes for a while the sender asks again, and the host repeats its last one.
+//! Sender of a flow with credits from its receiver's host, which divides its link among flows. The sender requests a number
+//! of credits, counted from the flow's start, and more of them for lost packets. Credits are counted, too, so the next credit
+//! reveals a lost one. If none arrives for a while, the sender repeats the request, and the host repeats its last credit.
 
 use units::{Span, Time};
 
@@ -9,10 +9,10 @@ use super::Signal;
 #[derive(Debug)]
 pub(super) struct Pulls {
     retry: Span,
-    /// Packets that may leave without a credit.
+    /// Number of packets that may be sent without a credit.
     free: u32,
     asked: u32,
-    /// Credits that came, and those before them.
+    /// Number of credits that arrived, including lost ones before them.
     known: u32,
     ask_at: Time,
 }
@@ -79,15 +79,15 @@ mod tests {
         assert_eq!((pulls.next(10), pulls.act(us(1), 10)), (us(100), None));
         pulls.spend_free();
         pulls.spend_free();
-        // The first credit is lost, and the second one says so: seven are open and six on their way.
+        // The first credit is lost, as the second one shows: seven are open and six on their way.
         assert!(pulls.on_credit(us(20), 1));
         assert_eq!(pulls.act(us(20), 7), Some(Signal::Request { packets: 9 }));
-        // A credit that comes late is not good, and one that is repeated is not, either.
+        // A late credit is not valid, and a repeated one is not, either.
         assert!(!pulls.on_credit(us(21), 0) && !pulls.on_credit(us(22), 1));
-        // Silence: the same again.
+        // Silence: the request is repeated.
         assert_eq!(pulls.next(7), us(122));
         assert_eq!(pulls.act(us(122), 7), Some(Signal::Request { packets: 9 }));
-        // All are there, and nothing is wanted, until three packets are lost.
+        // All credits have arrived, and no more are needed until three packets are lost.
         assert!((2..9).all(|number| pulls.on_credit(us(130), number)));
         assert_eq!(pulls.next(0), Time::NEVER);
         assert_eq!(pulls.act(us(140), 3), Some(Signal::Request { packets: 12 }));

@@ -1,6 +1,6 @@
-//! The sender of a flow whose receiver sends credits: it asks for them, and asks to stop. `ExpressPass` §3 and its
-//! simulator: a stop when nothing is left, or when the credits of the last round trip are as many as the packets left, and
-//! again once a round trip while credits still come.
+//! Sender of a flow with receiver-driven credits: requests them, and stops them. `ExpressPass` §3 and its simulator: a stop
+//! is sent when nothing is left, or when the credits of the last round trip cover the packets left; it is repeated once a
+//! round trip while credits still arrive.
 
 use alloc::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::Signal;
 pub(super) enum StopRule {
     /// No packet waits for a credit.
     AtEnd,
-    /// As many credits arrived in the last round trip as packets wait.
+    /// The number of credits in the last round trip equals the number of waiting packets.
     Ahead,
 }
 
@@ -70,7 +70,7 @@ impl Requests {
         Some(Signal::Request { packets: uncovered })
     }
 
-    /// A credit comes, and leaves `left` packets that none covers.
+    /// Processes a credit that leaves `left` packets uncovered.
     pub(super) fn on_credit(&mut self, now: Time, left: u32, rtt: Span) {
         debug_assert!(self.heard <= now, "a credit arrives at {now:?}, before one at {:?}", self.heard);
         self.heard = now;
@@ -88,7 +88,7 @@ impl Requests {
 mod tests {
     use super::*;
 
-    /// A round trip that is longer than the flow is old: the next request is due a round trip after the last credit.
+    /// Handles a round trip longer than the age of the flow: the next request is due a round trip after the last credit.
     #[test]
     fn a_round_trip_may_be_longer_than_time_has_run() {
         let (rtt, longer) = (Span::from_us(10), Span::from_ms(5));
@@ -97,7 +97,7 @@ mod tests {
         requests.on_credit(Time::from_us(20), 0, rtt);
         assert_eq!(requests.act(Time::from_us(20), 0, rtt), Some(Signal::Stop));
         assert_eq!(requests.next(0, longer), Time::NEVER);
-        // As many were lost.
+        // The same number was lost.
         assert_eq!(requests.next(2, longer), Time::from_us(20) + longer);
         assert_eq!(requests.next(2, rtt), Time::from_us(30));
         assert_eq!(requests.act(Time::from_us(30), 2, rtt), Some(Signal::Request { packets: 2 }));

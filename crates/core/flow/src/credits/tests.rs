@@ -51,8 +51,8 @@ fn act(flow: &mut Scheduled, sender: &mut Sender<Law>, mut now: Time, until: Tim
     }
 }
 
-/// Ten packets: an emulation packet every 1297.6 ns. With 12 on their way 12 * 0.9 = 10.8 credits are expected, with 11 it
-/// is 9.9: the first 12 are ordinary. Their echo covers the flow and ends them; data leaves 1200 us after each.
+/// Ten packets: an emulation packet every 1297.6 ns. With 12 in flight 12 * 0.9 = 10.8 credits are expected, with 11 it is
+/// 9.9: the first 12 are ordinary. Their echo covers the flow and ends them; data is sent 1200 us after each.
 #[test]
 fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START]);
@@ -60,13 +60,13 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     assert_eq!(said.len(), 16);
     for (index, &(at, signal)) in (0u32..).zip(&said) {
         assert_eq!(signal, Signal::Emulation { number: index, expendable: index >= 12 });
-        // The law's rate is cut to whole bits a second, so a gap is 1297.6 ns and under a picosecond.
+        // The law's rate is cut to whole bits a second, so a gap is 1297.6 ns plus less than a picosecond.
         assert!(at.ps().abs_diff(u64::from(index) * 1_297_600) <= u64::from(index), "{index} at {at}");
     }
     assert_eq!(flow.poll(&mut sender, Time::from_us(20)), SendState::Blocked);
     // The host's queue held number 1 back.
     flow.on_left(1, Time::from_us(3));
-    // 0 to 9 but for 5 came; then 10 and 11.
+    // 0 to 9 except 5 arrived; then 10 and 11.
     flow.on_echo(&mut sender, Time::from_us(1_020), Echo { newest: 9, map: 0b11_1110_1111 });
     flow.on_echo(&mut sender, Time::from_us(1_030), Echo { newest: 10, map: 1 });
     assert_eq!(flow.next_action(&mut sender, Time::from_us(1_030)), Time::NEVER);
@@ -75,7 +75,7 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     assert_eq!(flow.poll(&mut sender, first), SendState::Now);
     assert_eq!(flow.take(&mut sender, first).credit, Some(0));
     assert_eq!(flow.poll(&mut sender, first), SendState::At(Time::from_us(1_203)));
-    // An echo that is late: its data leaves at once, and first.
+    // An echo that is late: its data is sent at once, and first.
     flow.on_echo(&mut sender, Time::from_us(1_300), Echo { newest: 13, map: 1 });
     let sent: Vec<_> = (0..9).map(|_| flow.take(&mut sender, Time::from_us(1_300)).credit.unwrap()).collect();
     assert_eq!(sent, [13, 1, 2, 3, 4, 6, 7, 8, 9]);
@@ -86,9 +86,9 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     assert_eq!(stats.over_provisioned, 4);
 }
 
-/// Ten packets, one round trip, nothing comes back but five of the twelve ordinary ones: with all that is on its way counted,
-/// whatever leaves then is over-provisioned as before, because hundreds of such are on their way. With ordinary ones alone
-/// counted, five are uncovered, and six packets are ordinary until they cover them: 6 * 0.9 = 5.4.
+/// Ten packets, one round trip, and only five of the twelve ordinary emulation packets are echoed. If all in flight are
+/// counted, later ones are over-provisioned as before, because hundreds of those are in flight. If only ordinary ones are
+/// counted, five packets are uncovered, and six more are ordinary until they cover them: 6 * 0.9 = 5.4.
 #[test]
 fn what_may_be_spared_need_not_be_counted_on() {
     for (counts_spared, ordinary) in [(true, 0), (false, 6)] {
@@ -111,10 +111,10 @@ fn rounds_are_counted_in_emulation_packets() {
     let us = Time::from_us;
     let rate = |sender: &Sender<Law>| sender.law().credit_rate().bps();
     let full = rate(&sender);
-    // 771 leave in the first millisecond. That number 0 came back ends the first round.
+    // 771 are sent in the first millisecond. The echo of number 0 ends the first round.
     act(&mut flow, &mut sender, Time::ZERO, us(1_000));
     flow.on_echo(&mut sender, us(1_000), Echo { newest: 0, map: 1 });
-    // Every second of them comes back. The round ends with number 771, the first that left in it.
+    // Every second one is echoed. The round ends with number 771, the first one sent in it.
     act(&mut flow, &mut sender, us(1_000), us(1_100));
     for newest in (2..=770).step_by(2) {
         flow.on_echo(&mut sender, us(1_100), Echo { newest, map: 1 });
@@ -138,7 +138,7 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
     let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
     let probes: Vec<_> = said.iter().filter(|(_, signal)| *signal == Signal::Probe).collect();
     assert_eq!(probes, [&(Time::from_ms(1), Signal::Probe)]);
-    // Of all that left nothing was acknowledged: it is lost, and waits for credits.
+    // No packet was acknowledged: all are lost, and wait for credits.
     flow.on_probe_answer(&mut sender, Time::from_us(2_000), 0);
     assert!(sender.has_lost() && sender.waiting() == 10_000);
 }
@@ -168,7 +168,7 @@ fn state(flow: &mut Scheduled, sender: &mut Sender<Law>, now: Time) -> State {
     }
 }
 
-/// A request at once; a stop once the credits of a round trip are as many as packets are left; again a round trip later.
+/// A request at once; a stop once the credits of a round trip equal the packets left; a repetition a round trip later.
 #[test]
 fn a_sender_asks_and_stops() {
     let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[]);
@@ -185,7 +185,7 @@ fn a_sender_asks_and_stops() {
         (taken, flow.act(&mut sender, now))
     };
     assert_eq!(credit(101_000, 0), (Some(Some(0)), None));
-    // Two are left, and two came within a round trip.
+    // Two are left, and two arrived within a round trip.
     assert_eq!(credit(101_010, 1), (Some(Some(1)), Some(Signal::Stop)));
     assert_eq!(credit(101_020, 3), (Some(Some(3)), None));
     assert_eq!(credit(101_030, 4), (Some(Some(4)), None));
@@ -211,7 +211,7 @@ fn a_sender_stops_when_nothing_is_left() {
     assert_eq!(said, [None, None, None, Some(Signal::Stop)]);
 }
 
-/// Echoes wait for half of what is left of `T_wait`, or for 32; a gap of more than the map holds sends what is held.
+/// Echoes wait for half of the rest of `T_wait`, or for 32; a gap longer than the map releases the held echo.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
     let mut echoing = Echoing::new(Some(Span::from_us(1_200)));
@@ -228,13 +228,13 @@ fn echoes_are_batched_while_there_is_time() {
     }
     let full = Echo { newest: 71, map: u32::MAX };
     assert_eq!(echoing.on_emulation(Time::from_us(540), 71, delay), [None, Some(full)]);
-    // No time is left, or none is asked for.
+    // No time is left, or no wait is configured.
     let late = Echo { newest: 72, map: 1 };
     assert_eq!(echoing.on_emulation(Time::from_us(600), 72, Span::from_us(600)), [None, Some(late)]);
     assert_eq!(Echoing::new(None).on_emulation(Time::ZERO, 72, Span::ZERO), [None, Some(late)]);
 }
 
-/// Credits at half of the maximum for a flow of many packets; gaps in what data brings back are losses.
+/// Credits at half of the maximum for a flow of many packets; gaps in the numbers that data returns are losses.
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();

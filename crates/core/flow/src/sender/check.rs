@@ -13,7 +13,7 @@ impl<L: ControlLaw> Sender<L> {
     /// examined.
     ///
     /// # Errors
-    /// When something is wrong: what.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<usize, String> {
         let mut examined = 1;
         for (index, subflow) in self.subflows.iter().enumerate() {
@@ -35,7 +35,7 @@ impl FlowStats {
     /// Checks the counters of a flow against each other; `delivered` is its delivered payload.
     ///
     /// # Errors
-    /// When they cannot all be true: the first two that contradict each other.
+    /// The first two counters that contradict each other.
     pub fn check(&self, delivered: Bytes) -> Result<(), String> {
         let Self { packets_sent, retransmits, parity, marked, .. } = *self;
         if marked > delivered {

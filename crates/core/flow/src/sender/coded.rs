@@ -5,11 +5,11 @@
 //! has waited that long for a request that may be lost, or, where the sender is eager, at once. Only as many packets
 //! are sent again as complete the block, its first missing ones.
 //!
-//! A request stays valid until its block is complete: later losses of the block are sent again at once where they are
-//! needed, since the receiver asks again only when something arrived. A request names packets. Those sent less than a
-//! base round trip and the longest wait in queues ago are excluded: when the request was sent they could still be on
-//! their way. A flow that sends a block more slowly than its receiver waits for it is asked for packets all the time,
-//! and most of them are such. The others are lost, whatever the sender's state of them.
+//! A request stays valid until its block is complete: later losses of the block are sent again at once where they are needed,
+//! since the receiver repeats a request only after another arrival. A request names packets. Those sent less than a base
+//! round trip and the longest wait in queues ago are excluded: when the request was sent they could still be in flight. A
+//! flow that takes longer to send a block than its receiver's timer receives requests all the time, mostly for such packets.
+//! The others are lost, whatever the sender's state of them.
 //!
 //! The receiver's cumulative number passes packets that blocks recovered, so it settles blocks, but does not show which
 //! packets arrived: a packet counts as lost for the law if only its acknowledgement was lost, unless acknowledgements
@@ -56,7 +56,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn count_in_block(&mut self, seq: u32, subflow: u8, was: State) {
         if was == State::Missing {
-            // It was late, and nothing else will show it.
+            // It was late, and no other event will reveal that.
             let timing = self.timing();
             self.subflows.get_mut(subflow).out.tolerate_more(&timing);
         }
@@ -70,7 +70,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The receiver has a block: none of its packets is sent again.
+    /// Settles a block that the receiver has: none of its packets is sent again.
     fn settle_block(&mut self, block: u32) {
         let Some(ledger) = &mut self.ledger else { return };
         let Some(recovered) = ledger.settle(block) else { return };
@@ -106,7 +106,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Sends again what a block needs, and leaves the path that took it.
+    /// Resends what a block needs, and moves away from the paths that lost it.
     fn resend_asked(&mut self, now: Time, block: u32) {
         let paths = self.resend_block(block);
         if paths != 0 {
@@ -114,8 +114,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Resends what a block needs. Returns the paths that lost its missing packets, one bit each; none if it needs
-    /// none.
+    /// Resends the packets that a block needs. Returns the paths that lost its missing packets, one bit each; none if it
+    /// needs none.
     fn resend_block(&mut self, block: u32) -> u64 {
         let Some(ledger) = &mut self.ledger else { return 0 };
         let packets = ledger.blocks().packets(block);
@@ -169,9 +169,9 @@ impl<L: ControlLaw> Sender<L> {
         self.trim_all();
     }
 
-    /// Resends what blocks need that have waited for a request as long as a timeout, and, when a timeout expired and
-    /// these `paths` lost packets, what any block needs. A missing request is no evidence about the path, so it doubles
-    /// no timeout: blocks that were lost together would each do so.
+    /// Resends packets of blocks that have waited for a request as long as a timeout and, if a timeout expired because these
+    /// `paths` lost packets, of all blocks. A missing request is no evidence about the path, so it doubles no timeout:
+    /// otherwise each of several blocks lost together would double it.
     #[inline(never)]
     pub(super) fn resend_overdue(&mut self, now: Time, paths: u64) {
         let timeout = self.timeout();

@@ -29,7 +29,7 @@ pub struct FlowConfig {
     pub timeouts_cut: bool,
     /// Start of a retransmission timeout. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
-    /// The law is given the remaining size of the flow ([`laws::Ack::left`]).
+    /// The law receives the remaining size of the flow ([`laws::Ack::left`]).
     pub tells_size: bool,
     /// Loss recovery scheme. The receiver's interval is not used here.
     pub recovery: Recovery,
@@ -113,12 +113,12 @@ pub struct SenderCoding {
     /// Its blocks.
     pub code: Code,
     /// Packets are sent again as soon as more packets of a block are declared lost than it has parity; if not, when the
-    /// receiver asks or a timeout expires. Ours; the paper has only the latter.
+    /// receiver requests them or a timeout expires. A feature of this project; the paper has only the latter.
     pub eager: bool,
-    /// Maximum time that a packet can wait in all queues on its way: a request does not apply to packets sent less than
-    /// a base round trip and this time ago. Zero where receivers ask on the proof of a gap.
+    /// Maximum time that a packet can wait in all queues on its way: a request does not apply to packets sent less than a
+    /// base round trip and this time ago. Zero if receivers send requests only on the proof of a gap.
     pub longest_wait: Span,
-    /// Number of subflows whose acknowledgements have a history ([`crate::Receiver::coded`]); 0: no history.
+    /// Number of subflows with a history in acknowledgements ([`crate::Receiver::coded`]); 0: no history.
     pub history: u8,
 }
 
@@ -127,12 +127,12 @@ pub struct SenderCoding {
 pub enum Recovery {
     /// Missing packets are sent again.
     Selective,
-    /// The receiver takes packets in order only and asks for the rest again, from what it misses on.
+    /// The receiver accepts packets in order only, and requests everything from the first missing packet on.
     GoBackN {
         /// Minimum time between two requests for the same packet.
         nack_interval: Span,
-        /// The receiver acknowledges what arrives. If not, it only requests what it misses and reports once that all
-        /// has arrived. Then something other than acknowledgements, such as credits, must let the flow send.
+        /// The receiver acknowledges what arrives. If not, it only requests what it misses and reports once that all has
+        /// arrived. In that case something other than acknowledgements, such as credits, must permit the flow to send.
         acks: bool,
     },
 }

@@ -27,8 +27,8 @@ pub struct Connection<L> {
 }
 
 impl<L: ControlLaw> Connection<L> {
-    /// Creates a connection whose first packet may be sent at `now`. Its round trip, its bounds of timeouts and its
-    /// paths are those of `config`, whatever its messages have.
+    /// Creates a connection. Its first packet may be sent at `now`. Its base round trip, timeout bounds and paths are those
+    /// of `config`, regardless of its messages.
     pub fn new(config: &FlowConfig, law: L, now: Time) -> Self {
         let initial = law.permit().window;
         Self {
@@ -38,8 +38,8 @@ impl<L: ControlLaw> Connection<L> {
         }
     }
 
-    /// Sends a message on it: the flow that `config` describes, which must agree with what the connection was made for, but
-    /// for size, number and what follows from them.
+    /// Sends a message: the flow described by `config`. Except for size, number and values that follow from them, `config`
+    /// must agree with the one that the connection was created with.
     pub fn send(mut self, config: FlowConfig) -> Sender<L> {
         let total = config.packets();
         let blocks = config.blocks();
@@ -88,7 +88,7 @@ impl<L: ControlLaw> Sender<L> {
         connection
     }
 
-    /// Starts with what the host remembers of its destination. Before the first packet.
+    /// Applies the metrics that the host remembers of the destination. Call it before the first packet.
     pub fn remember(&mut self, remembered: Remembered) {
         if let Some(ssthresh) = remembered.ssthresh {
             self.notify_all(&Notification::Remembered { ssthresh });

@@ -47,7 +47,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(config.packets(), 1, Recovery::Selective);
-    // In order of arrival at the sender: (when, acknowledgement); late ones in a list of their own.
+    // (time, acknowledgement) in order of arrival at the sender; late ones in a separate list.
     let (mut acks, mut late_acks) = (VecDeque::new(), VecDeque::new());
     let (mut now, mut link_idle, mut count) = (Time::ZERO, Time::ZERO, 0u64);
     let (mut costs, mut looks) = (std::vec::Vec::new(), 0);
@@ -92,8 +92,8 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     Work { mean, dearest, retransmits: sender.stats().retransmits }
 }
 
-/// A hundred times as much in flight costs at most half a look more an acknowledgement, with losses and with packets that
-/// are late. One acknowledgement may find many settled, but all of them together look at each record a few times.
+/// Checks that a hundred times as much in flight costs at most half a record access more per acknowledgement, with losses and
+/// with late packets. One acknowledgement may find many settled packets, but all together access each record a few times.
 #[test]
 fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
     for (loss, late) in [(0, 0), (1_000, 0), (20_000, 5_000), (200_000, 20_000)] {

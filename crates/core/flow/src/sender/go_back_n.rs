@@ -1,14 +1,14 @@
 //! Go-back-N: the receiver takes packets in order only, so an acknowledgement settles every packet below its cumulative
-//! number, and a lost packet makes all those sent after it lost, too. RDMA's reliable connections, as in the public
-//! ns-3 RDMA simulators (alibaba-edu/High-Precision-Congestion-Control): every NACK sends the sender back, though a
-//! window that is already being resent may be under way; the receiver bounds how often.
+//! number, and a lost packet makes all those sent after it lost, too. Models RDMA's reliable connections as in the public
+//! ns-3 RDMA simulators (alibaba-edu/High-Precision-Congestion-Control): every NACK moves the sender back, even while a
+//! window is already being resent; the receiver limits the rate of NACKs.
 //!
 //! Two things differ from those simulators. A retransmission timer goes back, too; without it a lost tail would hang
 //! the flow. And the receiver acknowledges duplicates, where there it is silent; without that a lost last
 //! acknowledgement would.
 //!
-//! Only the packets that an acknowledgement covers can be marked: nothing is known of the others that it settles, whose
-//! own acknowledgements were lost.
+//! Only the packets that an acknowledgement covers can be marked: marks of the other packets that it settles are unknown,
+//! because their own acknowledgements were lost.
 //!
 //! A receiver that does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)) does as the receiver of
 //! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it requests the packet that it misses, and sends no other
@@ -33,8 +33,8 @@ impl<L: ControlLaw> Sender<L> {
         let covered = ack.seq + 1 - u32::from(ack.covers)..=ack.seq;
         let (mut acked, mut marked) = (Bytes::ZERO, Bytes::ZERO);
         let (mut newest, mut later) = (None, None);
-        // The acknowledgement's own packet tells the most, or the last before it that is settled only now. It may not be the
-        // last of all.
+        // The acknowledgement's own packet is the most informative, otherwise the last packet before it that is settled only
+        // now. It may not be the last of all.
         let mut reached_own = false;
         for seq in settled {
             let bytes = self.take(seq, if reached_own { &mut later } else { &mut newest }, BlockCount::Leave);
@@ -50,8 +50,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The receiver misses the packet of the cumulative number: it and all that left after it go again. Where recovery is
-    /// selective, the receiver misses the transmission that is named, and that alone.
+    /// Processes a NACK. The receiver misses the packet of the cumulative number: it and all packets sent after it are
+    /// resent. With selective recovery the receiver misses only the transmission that the NACK names.
     #[inline(never)]
     pub fn on_nack(&mut self, now: Time, nack: &AckHeader) {
         self.stats.nacks += 1;
@@ -59,7 +59,7 @@ impl<L: ControlLaw> Sender<L> {
             self.on_trimmed(now, nack);
             return;
         }
-        // Of an old one the first packet that is missing has been acknowledged since.
+        // If the NACK is old, the first missing packet has been acknowledged since.
         if nack.cumulative >= self.numbers.first() {
             self.on_ack_in_order(now, &AckHeader { marked: false, ..*nack }, &[]);
             self.go_back(now, LossCause::Nack);
@@ -81,9 +81,10 @@ impl<L: ControlLaw> Sender<L> {
         self.report_losses(now, cause);
     }
 
-    /// The receiver has every packet below the cumulative number, and no other packet that left before the probe.
+    /// Processes a probe's acknowledgement: the receiver has every packet below the cumulative number, and no other packet
+    /// sent before the probe.
     pub(super) fn on_probe_answer_in_order(&mut self, now: Time, sent_at: Time) {
-        // The answer names none of the packets that it settles, so it gives no round trip.
+        // The acknowledgement names none of the packets that it settles, so it yields no RTT sample.
         let cumulative = self.cumulative;
         let answer = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
         self.on_ack_in_order(now, &answer, &[]);
@@ -114,7 +115,7 @@ impl<L: ControlLaw> Sender<L> {
         if self.retransmission_at() > now {
             return;
         }
-        // Whatever subflow it was: with subflows little comes in order.
+        // The subflow does not matter: with several subflows few packets arrive in order.
         self.count_timeout(now, 0, 1);
         let last = self.numbers.last_transmission(self.numbers.total() - 1, &self.subflows);
         if let Some(LastTransmission { subflow, number, .. }) = last.filter(|_| self.is_silent()) {

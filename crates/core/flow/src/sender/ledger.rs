@@ -21,7 +21,7 @@ struct Count {
     settled: bool,
     /// The block is among those that wait.
     waits: bool,
-    /// The receiver has requested the block: it no longer waits, whatever else of it is lost.
+    /// The receiver has requested the block: it no longer waits, regardless of further losses.
     asked: bool,
     /// Its data that is not delivered; at most 48 packets of 64 KiB.
     owed: u32,
@@ -32,13 +32,13 @@ struct Count {
 pub(super) struct Ledger {
     blocks: Blocks,
     eager: bool,
-    /// The first block of `counts`: of those before, all packets are settled.
+    /// First block of `counts`: all packets of earlier blocks are settled.
     first: u32,
     counts: VecDeque<Count>,
     /// First block that the receiver has not reported as complete.
     told: u32,
     delivered: Bytes,
-    /// Blocks that miss too many packets, since when, in that order; some are out of date.
+    /// Blocks that miss too many packets, with the time since when, in order of time; some entries are outdated.
     waiting: VecDeque<(u32, Time)>,
 }
 
@@ -57,7 +57,7 @@ impl Ledger {
         self.delivered
     }
 
-    /// Forgets blocks whose packets all lie below `seq`.
+    /// Forgets blocks with all packets below `seq`.
     pub(super) fn forget_below(&mut self, seq: u32) {
         while !self.counts.is_empty() && self.blocks.packets(self.first).end <= seq {
             self.counts.pop_front();
@@ -69,7 +69,7 @@ impl Ledger {
         debug_assert!(self.counts.is_empty() || self.blocks.packets(self.first).end > seq, "a settled block is kept");
     }
 
-    /// The next block that ends at `seq` or below and was not given before.
+    /// Returns the next block that ends at `seq` or below and was not returned before.
     pub(super) fn next_whole(&mut self, seq: u32) -> Option<u32> {
         self.told = self.told.max(self.first);
         (self.told < self.blocks.count() && self.blocks.packets(self.told).end <= seq).then(|| {
@@ -132,7 +132,7 @@ impl Ledger {
         true
     }
 
-    /// The receiver asks for a block.
+    /// Records the receiver's request for a block.
     pub(super) fn on_asked(&mut self, block: u32) {
         if let Some(count) = self.count(block) {
             count.asked = true;
@@ -167,7 +167,7 @@ impl Ledger {
         Time::NEVER
     }
 
-    /// The next block that waits since `time` or longer; it is to be sent again.
+    /// Returns the next block that has waited since `time` or longer, to be sent again.
     pub(super) fn next_waiting(&mut self, time: Time) -> Option<u32> {
         (self.waits_since() <= time && !self.waiting.is_empty()).then(|| self.waiting[0].0)
     }

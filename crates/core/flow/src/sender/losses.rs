@@ -13,17 +13,17 @@ impl<L: ControlLaw> Sender<L> {
             return;
         }
         let paths = self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
-        // A coded flow leaves a path when it must send again.
+        // A coded flow changes its path when it must send again.
         if paths != 0 && self.ledger.is_none() {
             self.paths.leave_bad(now, paths);
         }
     }
 
-    /// The receiver got a transmission without its payload.
+    /// Processes a report that the receiver got a transmission without its payload.
     pub(super) fn on_trimmed(&mut self, now: Time, nack: &AckHeader) {
         self.cumulative = self.cumulative.max(nack.cumulative);
         let last = self.numbers.last_transmission(nack.seq, &self.subflows);
-        // Of an old one the packet has been sent again since, or was held for lost already.
+        // If the report is old, the packet has been resent since, or was already declared lost.
         let cut = last.filter(|last| last.record.attempt() == nack.attempt && last.record.is_in_flight());
         if let Some(LastTransmission { subflow, number, .. }) = cut {
             let paths = self.lose(now, subflow, number);
@@ -98,11 +98,12 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Every packet below this has come itself.
+    /// Returns the number below which every packet has arrived itself.
     fn came_below(&self) -> u32 {
         match &self.ledger {
             None => self.cumulative,
-            // Below the receiver's number some may only have been given back, and the law must hear that they were lost.
+            // Below the receiver's cumulative number some packets may only have been recovered, and their loss must be
+            // reported to the law.
             Some(ledger) => self.cumulative.min(ledger.blocks().head()),
         }
     }

@@ -88,25 +88,25 @@ pub struct AckHeader {
 /// Counters of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowStats {
-    /// Packets that left the host, retransmissions included. What a queue below the law holds has not left.
+    /// Packets sent by the host, retransmissions included. Packets in a queue below the law do not count.
     pub packets_sent: u64,
     /// Packets among them that had been sent before, or had been declared lost in a queue below the law.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Number of losses reported to a law.
+    /// Number of loss reports to a law.
     pub heard: u32,
     /// Packets declared lost that arrived after all.
     pub spurious: u64,
-    /// Acknowledged payload that was marked; parity is no payload. At most what is delivered.
+    /// Acknowledged payload that was marked; parity is no payload. At most the delivered payload.
     pub marked: Bytes,
-    /// Times that the receiver asked for packets again.
+    /// Number of retransmission requests by the receiver.
     pub nacks: u32,
     /// Notifications of congestion, from the receiver or from switches.
     pub cnps: u64,
     /// Total time that the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
-    /// Parity packets among those that left, retransmissions included.
+    /// Parity packets among those sent, retransmissions included.
     pub parity: u64,
     /// Blocks that parity completed: when enough packets were acknowledged, some of its data was not.
     pub recovered: u64,
@@ -130,7 +130,7 @@ struct Newest {
 enum BlockCount {
     /// The packet counts in its block.
     Update,
-    /// Its block is left as it is: it is updated elsewhere, or there are no blocks.
+    /// Its block is not changed: it is updated elsewhere, or there are no blocks.
     Leave,
 }
 
@@ -174,7 +174,7 @@ impl<L: ControlLaw> Sender<L> {
         self.paths.entropy(segment.seq, segment.attempt, segment.path)
     }
 
-    /// The entropy of what goes to the receiver and is no data.
+    /// Returns the entropy of packets to the receiver other than data.
     pub fn signal_entropy(&self) -> u16 {
         self.paths.signal_entropy()
     }
@@ -306,8 +306,8 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.next(&self.subflows).map(|seq| self.numbers.bytes_of(seq))
     }
 
-    /// Packets that wait to be sent: lost ones, and those that never were. Lost ones that came after all may still be
-    /// counted while others wait.
+    /// Returns the number of packets that wait to be sent: lost ones, and those never sent. Lost packets that arrived after
+    /// all may still be counted while others wait.
     pub fn waiting(&mut self) -> u32 {
         match self.next_bytes() {
             None => 0,
@@ -411,7 +411,7 @@ impl<L: ControlLaw> Sender<L> {
         record.attempt().checked_add(1).unwrap_or(2)
     }
 
-    /// An acknowledgement arrives, with what the ports reported that its packet passed.
+    /// Processes an acknowledgement, with the reports of the ports that its packet passed.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &AckHeader, hops: &[Hop]) {
         if self.in_order {
@@ -437,7 +437,7 @@ impl<L: ControlLaw> Sender<L> {
                 parity += bytes;
             }
         }
-        // The law hears of marks on all packets; the counter is of payload, as what is delivered.
+        // The law receives marks of all packets; the counter is of payload, like the delivered bytes.
         let marked = if ack.marked { acked } else { Bytes::ZERO };
         self.stats.marked += marked.saturating_sub(parity);
         if with_history {
@@ -481,18 +481,18 @@ impl<L: ControlLaw> Sender<L> {
         Some((was.bytes(), was.state()))
     }
 
-    /// Forgets what is settled.
+    /// Forgets settled packets.
     #[inline(always)]
     fn trim(&mut self, subflow: u8) {
         self.subflows.get_mut(subflow).out.records.trim();
         self.numbers.trim(&self.subflows);
     }
 
-    /// Counts what an acknowledgement newly acknowledges, notifies the law, and forgets what is settled.
+    /// Counts newly acknowledged packets, notifies the law, and forgets settled packets.
     #[inline(always)]
     fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
         let Newest { seq, subflow, number, was: record } = newest;
-        // The acknowledgement says which transmission of its own packet came.
+        // The acknowledgement states which transmission of its own packet arrived.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
             (true, true) => Answers::This,
             (true, false) => Answers::Another,
@@ -500,7 +500,7 @@ impl<L: ControlLaw> Sender<L> {
         };
         let noisy = answers == Answers::This && self.config.noise.most > Span::ZERO;
         let noise = if noisy { self.config.noise.of(seq, record.attempt()) } else { Span::ZERO };
-        // Where there are several subflows, a mark of another transmission is another subflow's.
+        // With several subflows, a mark on another transmission belongs to another subflow.
         let unmarked = answers == Answers::Another && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
         let (limited, before) =
@@ -525,7 +525,7 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.trim(&self.subflows);
     }
 
-    /// The receiver met a mark on a transmission of packet `seq`.
+    /// Processes a CNP: the receiver saw a mark on a transmission of packet `seq`.
     pub fn on_cnp(&mut self, now: Time, seq: u32, attempt: u8) {
         self.stats.cnps += 1;
         let cnp = Notification::Cnp { now };
@@ -535,8 +535,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Processes a signal that refers to no packet. A direct CNP for a law that does not read it is reported as marks:
-    /// all that is acknowledged within a round trip counts as marked, as if the switch had marked what is in flight.
+    /// Processes a signal that refers to no packet. A direct CNP for a law that does not read it is reported as marks: all
+    /// that is acknowledged within a round trip counts as marked, as if the switch had marked the packets in flight.
     pub fn on_notification(&mut self, notification: &Notification) {
         if matches!(notification, Notification::DirectCnp { .. }) {
             self.stats.cnps += 1;
@@ -550,7 +550,7 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// A signal arrives for a subflow's law.
+    /// Processes a signal for a subflow's law.
     fn notify(&mut self, subflow: u8, notification: &Notification) {
         self.subflows.get_mut(subflow).notify(notification);
         self.read_permit(subflow);
@@ -596,7 +596,7 @@ impl<L: ControlLaw> Sender<L> {
         self.config.pacing.gap(self.permit().pacing, bytes)
     }
 
-    /// Once every byte has come, the flow is done, though some acknowledgements are still away or lost.
+    /// Completes the flow once every byte has arrived, even if some acknowledgements are outstanding or lost.
     #[inline(always)]
     fn settle_if_all_came(&mut self) {
         if self.cumulative >= self.numbers.total() && !self.is_complete() {
@@ -636,9 +636,9 @@ impl<L: ControlLaw> Sender<L> {
         self.subflows.iter().map(|subflow| subflow.out.least_wait(&timing)).min().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the next time at which [`Sender::on_timer`] must be called. It moves with every acknowledgement (RFC
-    /// 6298 §5.3), so a host keeps one timer per flow and asks again when it fires; only [`Sender::law_timer`] can move
-    /// to an earlier time.
+    /// Returns the next time at which [`Sender::on_timer`] must be called. It moves with every acknowledgement (RFC 6298
+    /// §5.3), so a host keeps one timer per flow and reads this again when it expires; only [`Sender::law_timer`] can move to
+    /// an earlier time.
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
@@ -664,7 +664,7 @@ impl<L: ControlLaw> Sender<L> {
         self.subflows.iter().map(|subflow| subflow.out.timeout(&timing)).max().unwrap_or(Span::ZERO)
     }
 
-    /// The time of [`Sender::next_timer`] has come.
+    /// Handles the expiry of [`Sender::next_timer`].
     pub fn on_timer(&mut self, now: Time) {
         for subflow in self.subflows.all() {
             let law = &mut self.subflows.get_mut(subflow).law_state.law;

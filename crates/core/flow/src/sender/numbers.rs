@@ -24,7 +24,7 @@ const SUBFLOW_BITS: u32 = 6;
 /// Last transmissions of packets that are not settled.
 #[derive(Debug)]
 enum Places {
-    /// The packets left in order: the number of a departure is its packet's and this more.
+    /// Packets were sent in order: the number of a transmission is its packet's plus this.
     InOrder(u64),
     /// By packet, from the first one that is not settled to the last one that was sent.
     Kept(Ring<Place>),
@@ -58,7 +58,7 @@ pub(super) struct Numbers {
     /// The first packet that has not been sent.
     end: u32,
     places: Places,
-    /// From this packet on they left in order; none where they never do, on several subflows.
+    /// First packet from which on all were sent in order; none with several subflows, where they never are.
     ordered_from: Option<u32>,
     /// Lost packets that wait to be sent again; some are settled by now.
     lost: VecDeque<u32>,
@@ -82,14 +82,14 @@ impl Numbers {
         }
     }
 
-    /// Its packets go on several subflows.
+    /// Prepares for packets on several subflows.
     pub(super) fn spread(&mut self) {
         self.subflow_bits = SUBFLOW_BITS;
         self.places = Places::Kept(Ring::starting_at(0));
         self.ordered_from = None;
     }
 
-    /// The first departure has this number.
+    /// Sets the number of the first transmission.
     pub(super) fn begin_at(&mut self, number: u64) {
         self.places = Places::InOrder(number);
     }
@@ -117,8 +117,8 @@ impl Numbers {
         if seq.wrapping_sub(self.short) < self.short_count { self.last_bytes } else { self.mss }
     }
 
-    /// The subflow and the number of a packet's last departure, if it is not settled. Where packets left in order it may be: then
-    /// the record of that departure is over.
+    /// Returns the subflow and the number of a packet's last transmission, if the packet is not settled. If packets were sent
+    /// in order it may be settled: then the record of that transmission is done.
     #[inline(always)]
     pub(super) fn last<L: ControlLaw>(&self, seq: u32, subflows: &Subflows<L>) -> Option<(u8, u64)> {
         if seq.wrapping_sub(self.first) >= self.end - self.first {
@@ -161,7 +161,7 @@ impl Numbers {
         self.last_transmission(seq, subflows).map(|last| last.record)
     }
 
-    /// A lost packet is about to leave again: from now on packets' last departures are kept.
+    /// Prepares to resend a lost packet: from now on the last transmission of each packet is kept.
     pub(super) fn keep_places<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
         if let Places::InOrder(offset) = self.places {
             let mut places = Ring::starting_at(self.first.into());
@@ -199,7 +199,7 @@ impl Numbers {
         }
     }
 
-    /// Forgets settled packets at the front, as was done with the records of the subflow where there is one.
+    /// Forgets settled packets at the front, like the records of the subflow where there is one.
     #[inline(always)]
     pub(super) fn trim<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
         match &self.places {
@@ -221,18 +221,18 @@ impl Numbers {
         }
     }
 
-    /// A lost packet waits to be sent again.
+    /// Queues a lost packet to be sent again.
     pub(super) fn wait(&mut self, seq: u32) {
         debug_assert!(seq < self.end, "packet {seq} waits to be sent again, and was never sent");
         self.lost.push_back(seq);
     }
 
-    /// No lost packet waits.
+    /// Discards the queue of lost packets.
     pub(super) fn wait_no_more(&mut self) {
         self.lost.clear();
     }
 
-    /// The lost packet that waits first, or did before it was settled.
+    /// Returns the first lost packet in the queue; it may be settled by now.
     #[inline(always)]
     pub(super) fn first_lost(&self) -> Option<u32> {
         self.lost.front().copied()
@@ -266,7 +266,7 @@ impl Numbers {
         None
     }
 
-    /// The packet that [`Numbers::next`] gave is about to leave; whether it was lost.
+    /// Takes the packet that [`Numbers::next`] returned, if it was a lost one.
     #[inline(always)]
     pub(super) fn take_lost(&mut self) -> Option<u32> {
         if self.lost.is_empty() { None } else { self.lost.pop_front() }

@@ -1,10 +1,10 @@
 //! A sender with several subflows, each under a law of its own.
 //!
-//! A packet goes on the next subflow in turn that may send it at that moment; a retransmission goes on the subflow that
-//! lost it only if no other may. So packets do not belong to subflows by their number;
-//! [`Numbers`](super::numbers::Numbers) keeps where they were sent last. If an earlier transmission arrives after all,
-//! the subflow of the last one counts its bytes as delivered for the law, and its mark is dropped. Signals that refer
-//! to no packet go to all subflows.
+//! A packet is sent on the next subflow, in round-robin order, that may send it at that time; a retransmission uses the
+//! subflow that lost it only if no other may send it. So packets do not belong to subflows by their number;
+//! [`Numbers`](super::numbers::Numbers) keeps their last transmissions. If an earlier transmission arrives after all, the
+//! subflow of the last one counts its bytes as delivered for the law, and its mark is dropped. Signals that refer to no
+//! packet go to all subflows.
 
 use laws::{Acted, ControlLaw, Permit};
 use units::Time;

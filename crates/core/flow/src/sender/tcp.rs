@@ -1,11 +1,11 @@
-//! Features of Linux's TCP between a flow and its law: a reduction that spreads a cut over a round trip (PRR), a
-//! restart after idleness, and the validation of a window that is not used. Each can be enabled alone.
+//! Features of Linux's TCP between a flow and its law: proportional rate reduction (PRR), restart after idleness, and
+//! congestion window validation. Each can be enabled alone.
 //!
-//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or
-//! for marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent
-//! until enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent
-//! before the cut, or with a timeout. Until then the law is notified that its window is not what limits the flow, so
-//! the law does not grow it, as in Linux.
+//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or for
+//! marks. Then the flight falls to the new window in proportion to the delivered bytes. Without PRR a flow is silent until
+//! enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent before the
+//! cut, or with a timeout. Until then the law is notified that its window does not limit the flow, so the law does not grow
+//! it, as in Linux.
 //!
 //! Where the flight is already under the new window there are two ways to catch up. An acknowledgement that moves the
 //! cumulative number and reports no new losses takes slow start's reduction bound (SSRB), any other the conservative
@@ -39,12 +39,12 @@ impl TcpConfig {
         Self { prr: false, usage: UsageRules { restart: false, validation: Validation::Off }, remembers: false };
 }
 
-/// The state of all but the last.
+/// State of all features except the last.
 #[derive(Debug)]
 pub(super) struct Tcp {
     config: TcpConfig,
     reduction: Option<Reduction>,
-    /// Payload that the acknowledgement at hand brought.
+    /// Payload newly acknowledged by the current acknowledgement.
     acked: Bytes,
     /// The current acknowledgement reported losses.
     lost: bool,
@@ -52,14 +52,14 @@ pub(super) struct Tcp {
 }
 
 impl Tcp {
-    /// `initial` is what the law permits at first.
+    /// Creates the state of a flow; `initial` is the initial window of the law.
     pub(super) fn new(config: TcpConfig, initial: Bytes, now: Time) -> Option<Self> {
         let is_on = config.prr || config.usage != UsageRules::default();
         let usage = Usage::new(config.usage, initial, now);
         is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, usage })
     }
 
-    /// Everything is acknowledged.
+    /// Ends a message: everything is acknowledged.
     pub(super) fn end_message(&mut self) {
         (self.reduction, self.acked, self.lost) = (None, Bytes::ZERO, false);
     }
@@ -68,9 +68,9 @@ impl Tcp {
 /// Movement of the cumulative number by an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CumulativeAck {
-    /// It moved.
+    /// Moved on.
     Advanced,
-    /// It is that of an earlier acknowledgement.
+    /// Equal to that of an earlier acknowledgement.
     Repeated,
 }
 
@@ -96,12 +96,12 @@ struct Reduction {
 }
 
 impl Reduction {
-    /// A window has become `target` while `flight` was out.
+    /// Begins a reduction: the window became `target` while `flight` bytes were in flight.
     fn new(target: Bytes, flight: Bytes, end: u32) -> Self {
         Self { target, flight, delivered: Bytes::ZERO, out: Bytes::ZERO, end, window: Bytes::ZERO }
     }
 
-    /// `delivered` bytes came, and `in_flight` are in flight now.
+    /// Records `delivered` newly delivered bytes, with `in_flight` bytes in flight now.
     fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: SafeAck, mss: Bytes) {
         self.delivered += delivered;
         let more = if in_flight > self.target {
@@ -114,7 +114,7 @@ impl Reduction {
             let bound = if safe == SafeAck::Yes { bound + mss } else { bound };
             bound.min(self.target - in_flight)
         };
-        // The first lost packet goes again at once.
+        // The first lost packet is resent at once.
         let more = if self.out.is_zero() { more.max(mss) } else { more };
         self.window = in_flight + more;
     }
@@ -126,7 +126,7 @@ impl<L: ControlLaw> Sender<L> {
         self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some())
     }
 
-    /// Sets the permitted window to that of the reduction while a cut is being spread, whatever the law permits.
+    /// Sets the permitted window to that of the reduction while a cut is being spread, regardless of the law's permit.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
             self.subflows.get_mut(0).law_state.permit.window = reduction.window;
@@ -185,7 +185,7 @@ impl<L: ControlLaw> Sender<L> {
         self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.law().permit().window)
     }
 
-    /// An acknowledgement arrives. If everything sent before the cut is acknowledged, the reduction is over.
+    /// Ends the reduction if an acknowledgement shows that everything sent before the cut has arrived.
     pub(super) fn end_reduction(&mut self) {
         let cumulative = self.cumulative;
         let Some(tcp) = &mut self.tcp else { return };
@@ -213,14 +213,14 @@ impl<L: ControlLaw> Sender<L> {
             tcp.reduction = None;
         } else if before.is_some_and(|before| target < before) {
             let mut reduction = Reduction::new(target, in_flight + lost + tcp.acked, end);
-            // If a timer found the loss, nothing was delivered, and the first packet goes again all the same.
+            // If a timer found the loss, nothing was delivered, and the first packet is resent nevertheless.
             reduction.window = in_flight + Bytes::new(self.config.mss.into());
             tcp.reduction = Some(reduction);
         }
         self.read_permit(0);
     }
 
-    /// Sets what may be in flight while a cut is being spread, once an acknowledgement is processed completely.
+    /// Sets the limit of bytes in flight while a cut is being spread, once an acknowledgement is processed completely.
     pub(super) fn reduce(&mut self, cumulative: CumulativeAck) {
         let (in_flight, mss) = (self.in_flight(), Bytes::new(self.config.mss.into()));
         let Some(tcp) = &mut self.tcp else { return };
@@ -267,9 +267,9 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1_000);
 
-    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet,
-    /// and all that the reduction lets go leaves at once. Each brings a share of half a packet (10 / 20): the lost
-    /// packet goes again with the first, then one goes with every second.
+    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet, and
+    /// all packets that the reduction permits are sent at once. Each delivery permits half a packet (10 / 20): the lost
+    /// packet is resent with the first one, then one is sent with every second.
     #[test]
     fn half_the_deliveries_let_a_packet_go_and_the_flight_ends_at_the_target() {
         let mut reduction = Reduction::new(MSS.times(10), MSS.times(20), 20);
@@ -284,9 +284,9 @@ mod tests {
                 *sent += 1;
             }
         }
-        // The shares are 0.5, 1, 1.5, ... packets, and 1 packet is out after the first. The next goes at a share of 2,
-        // with the fourth; then one with every second, the seventh with the 14th. The 16th takes the flight to the
-        // target. From there one goes for each that came.
+        // The shares are 0.5, 1, 1.5, ... packets, and 1 packet is out after the first. The next is sent at a share of 2,
+        // with the fourth; then one with every second, the seventh with the 14th. The 16th reduces the flight to the target.
+        // From then on one is sent for each delivery.
         assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
         assert_eq!(in_flight, MSS.times(10));
     }
@@ -302,10 +302,10 @@ mod tests {
         let mut slow_start = begin();
         slow_start.on_delivered(MSS, MSS.times(4), SafeAck::Yes, MSS);
         assert_eq!(slow_start.window, MSS.times(6));
-        // What was delivered and not used may be used later: 6 delivered, 1 out.
+        // Unused deliveries may be used later: 6 delivered, 1 sent.
         conservative.on_delivered(MSS.times(5), MSS.times(4), SafeAck::No, MSS);
         assert_eq!(conservative.window, MSS.times(9));
-        // Never over the target.
+        // Never above the target.
         slow_start.on_delivered(MSS.times(5), MSS.times(8), SafeAck::Yes, MSS);
         assert_eq!(slow_start.window, MSS.times(10));
     }

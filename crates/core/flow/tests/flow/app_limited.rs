@@ -1,5 +1,6 @@
-//! Samples of the delivery rate around a lack of data. They tell of the path again once something is delivered that left after the
-//! data came (draft-ietf-ccwg-bbr, §4.1.2.4; Linux's `tcp_rate.c`), on the simulator's host and on a transport's alike.
+//! Delivery rate samples around a lack of data. They measure the path again once a packet is delivered that was sent after
+//! new data arrived (draft-ietf-ccwg-bbr, §4.1.2.4; Linux's `tcp_rate.c`), on the simulator's host and on a transport's
+//! alike.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +16,7 @@ const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
 const WINDOW: u64 = 10;
 
-/// A window of ten packets, and of each acknowledgement whether its sample was limited.
+/// A window of ten packets, with a record of whether each acknowledgement's sample was limited.
 #[derive(Clone, Default)]
 struct Sampled(Rc<RefCell<Vec<bool>>>);
 
@@ -58,8 +59,8 @@ impl Work for Packets {
     }
 }
 
-/// Messages of so many packets on one connection, each when the one before is delivered. Whatever may leave does at once, and is
-/// acknowledged packet by packet a round trip later.
+/// Sends messages of these numbers of packets on one connection, each when the previous one is delivered. Packets are sent as
+/// soon as permitted, and acknowledged one by one a round trip later.
 fn on_a_channel(messages: &[u64]) -> Vec<bool> {
     let usage = UsageRules { restart: false, validation: Validation::Off };
     let config = ChannelConfig { usage, ..ChannelConfig::new(RTT, MSS) };
@@ -106,7 +107,7 @@ fn on_a_sender(messages: &[u64]) -> Vec<bool> {
     law.0.take()
 }
 
-/// A run of acknowledgements whose samples are limited, or are not.
+/// A run of acknowledgements with limited samples, or without.
 struct Run {
     limited: bool,
     count: usize,
@@ -123,7 +124,8 @@ const fn free(count: usize) -> Run {
 #[test]
 fn what_leaves_before_an_answer_to_new_data_is_limited() {
     let cases: [(&[u64], &[Run]); 3] = [
-        // A message of 25 packets fills the window twice. Its first window leaves before an answer, and its last packet is the last.
+        // A message of 25 packets fills the window twice. Its first window is sent before any acknowledgement of it, and after
+        // its last packet no data is left.
         (&[4, 4, 4, 25], &[free(3), limited(1 + 4 + 4 + 10), free(14), limited(1)]),
         // A message that fills the window with its last packet lacks data only once it is acknowledged.
         (&[10, 4], &[free(10), limited(4)]),

@@ -1,4 +1,4 @@
-//! Messages one after the other on one connection, and what a host remembers of connections that ended.
+//! Messages one after the other on one connection, and the metrics that a host remembers of closed connections.
 
 use flow::{AckHeader, Connection, FlowConfig, PathChoice, Remembered, SendState, Sender, TcpConfig, UnoLb};
 use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
@@ -50,7 +50,7 @@ fn config(packets: u64, number: u32, subflows: u8) -> FlowConfig {
     FlowConfig { number, paths, ..FlowConfig::new(Bytes::new(packets * 1_000 - 1), MSS, RTT) }
 }
 
-/// Sends a whole message. Each packet is acknowledged a round trip after it left, and every seventh is lost at first.
+/// Sends a whole message. Each packet is acknowledged a round trip after it was sent, and every seventh is lost at first.
 fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
     let mut away = std::collections::VecDeque::new();
     let (mut came, mut cumulative) = (std::collections::BTreeSet::new(), 0);
@@ -78,8 +78,8 @@ fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
     }
 }
 
-/// Ten messages of different sizes, with losses or without, on one subflow or four: each is counted from nothing, and what
-/// the law knows goes on.
+/// Ten messages of different sizes, with losses or without, on one subflow or four: each is counted from zero, and the law's
+/// state continues.
 #[test]
 fn messages_follow_each_other() {
     for (subflows, losing) in [(1, false), (1, true), (4, false), (4, true)] {
@@ -106,7 +106,7 @@ fn messages_follow_each_other() {
     }
 }
 
-/// The law of a message that ends without losses is the next one's, with all that it heard.
+/// The law of a message that ends without losses is used for the next one, with all of its state.
 #[test]
 fn the_law_goes_on() {
     let law = Still { window: 8, ssthresh: None, acked: 0 };
@@ -128,11 +128,11 @@ fn thresholds_are_remembered_as_linux_does() {
         (30, Some(20), None, Some(20)),
         (50, Some(20), None, Some(25)),
         (30, Some(20), Some(90), Some(20)),
-        // The first slow start: half the window raises what is there.
+        // The first slow start: half the window raises the remembered value.
         (30, None, None, None),
         (30, None, Some(10), Some(15)),
         (30, None, Some(40), Some(40)),
-        // A later one: the threshold raises what is there.
+        // A later one: the threshold raises the remembered value.
         (10, Some(20), None, None),
         (10, Some(20), Some(12), Some(20)),
         (10, Some(20), Some(30), Some(30)),

@@ -14,7 +14,7 @@ use crate::stream::Stream;
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
 
-/// Permits everything, and keeps what it was told is left.
+/// Permits everything, and records the remaining bytes reported to it.
 #[derive(Clone, Default)]
 struct Open(Rc<RefCell<Vec<Bytes>>>);
 
@@ -74,7 +74,7 @@ fn a_law_hears_what_is_left_after_each_acknowledgement() {
     assert_eq!(heard(&untold), [u64::MAX; 3]);
 }
 
-/// The second flow of a connection has a length of its own, under the law that has heard of the first.
+/// The second flow of a connection has a length of its own, under the law that received the events of the first.
 #[test]
 fn each_flow_of_a_connection_has_its_own_length() {
     let config = |size| FlowConfig { tells_size: true, ..FlowConfig::new(Bytes::new(size), MSS, RTT) };
@@ -89,7 +89,7 @@ fn each_flow_of_a_connection_has_its_own_length() {
     assert_eq!(heard(&sender), [0, 4_000]);
 }
 
-/// A block of 8 packets and 2 of parity has come once 8 of them have, whichever: then nothing of it is left.
+/// A block of 8 packets and 2 of parity is complete once any 8 of them have arrived: then nothing of it is left.
 #[test]
 fn a_block_is_not_left_once_it_is_complete() {
     let code = Code { data: 8, parity: 2, tail: None };
@@ -104,7 +104,8 @@ fn a_block_is_not_left_once_it_is_complete() {
     assert_eq!(heard(&sender), [15_000, 14_000, 13_000, 12_000, 11_000, 10_000, 10_000, 8_000]);
 }
 
-/// A channel tells what its work says, of which some is not written yet. A work that does not know says nothing.
+/// A channel reports the remaining bytes stated by its work, including those not written yet. A work with an unknown size
+/// reports none.
 #[test]
 fn a_channel_tells_what_its_work_has_left() {
     for (known, told) in [(Some(9_000), [8_000, 6_000]), (None, [u64::MAX; 2])] {

@@ -1,12 +1,12 @@
-//! An acknowledgement that brings nothing new can still say that all has come.
+//! An acknowledgement without news can still report that everything has arrived.
 
 use crate::open::{Open, send};
 use flow::{AckHeader, FlowConfig, Sender};
 use units::{Bytes, Span, Time};
 
-/// Both packets are sent twice because the first acknowledgement is late; that of the second packet is lost. What
-/// answers the needless copy of the first one is the only word that all has come: no later one follows, and a host
-/// looks for completion only when an acknowledgement arrives.
+/// Both packets are sent twice because the first acknowledgement is late; that of the second packet is lost. The reply to the
+/// needless copy of the first one is the only report of completion: no later one follows, and a host looks for completion
+/// only when an acknowledgement arrives.
 #[test]
 fn the_answer_to_a_duplicate_ends_the_flow() {
     let rtt = Span::from_us(100);

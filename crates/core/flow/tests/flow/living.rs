@@ -1,4 +1,4 @@
-//! A connection that lives: a stream without an end, tails that are lost, subflows that come and go, a peer that says nothing.
+//! A connection over its lifetime: an unbounded stream, lost tails, subflows that are opened and closed, a silent peer.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -56,14 +56,14 @@ impl ControlLaw for Still {
     }
 }
 
-/// A channel with a window of so many packets, and so many bytes written.
+/// Creates a channel with a window of `window` packets, and `written` bytes written.
 fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec<Heard>>>) {
     let heard = Rc::new(RefCell::new(Vec::new()));
     let law = Still { window: Bytes::new(window * u64::from(MSS)), heard: Rc::clone(&heard) };
     (Channel::new(ChannelConfig::new(RTT, MSS), law, Stream::of(written), Time::ZERO), heard)
 }
 
-/// Sends all that may leave now.
+/// Sends all packets that may be sent now.
 fn send<L: ControlLaw>(channel: &mut Channel<L, Stream>, now: Time) -> Vec<Departed<Part>> {
     std::iter::from_fn(|| channel.send(now)).collect()
 }
@@ -76,8 +76,8 @@ fn range(first: u64, last: u64) -> [Range; 1] {
     [Range { first, last }]
 }
 
-/// One answer is one call of the law, whatever it covers; marks are packets of the mean size, and the receiver's delay is no part
-/// of the round trip.
+/// One acknowledgement is one call of the law, however many packets it covers; marks are packets of the mean size, and the
+/// receiver's delay is no part of the round trip.
 #[test]
 fn an_answer_is_told_at_once() {
     let (mut channel, heard) = channel(10, 9_500);
@@ -98,12 +98,12 @@ fn an_answer_is_told_at_once() {
         rtt: Span::from_us(us),
     });
     assert_eq!(*heard.borrow(), [first, second]);
-    // Said again, it is no news.
+    // A repetition acknowledges nothing new.
     assert_eq!(channel.acked(now, 0, &answer).unwrap(), Acked::default());
     assert!(heard.borrow().len() == 2 && channel.work().is_done());
 }
 
-/// A stream ends when its writer says so. Until then it sends what there is, and is idle in between.
+/// A stream ends when its writer ends it. Until then it sends available data, and is idle in between.
 #[test]
 fn an_unbounded_stream_goes_on() {
     let (mut channel, heard) = channel(4, 0);
@@ -120,13 +120,13 @@ fn an_unbounded_stream_goes_on() {
         now += Span::from_ms(2);
     }
     assert_eq!(sizes, [1_000, 1_000, 500, 1, 1_000, 1_000, 1_000, 1_000, 700]);
-    // 2.4 ms since a packet left; the timeout is 600 us, a half more than the round trip.
+    // 2.4 ms since the last transmission; the timeout is 600 us, a half more than the round trip.
     let idle = heard.borrow().iter().filter(|it| **it == Heard::Idle { timeouts: 3 }).count();
     assert_eq!(idle, 3);
 }
 
-/// The last packet is lost: a probe goes, and its acknowledgement shows the loss. No timeout strikes, and one packet leaves
-/// although the window is full.
+/// The last packet is lost: a probe is sent, and its acknowledgement shows the loss. No timeout expires, and one packet is
+/// sent although the window is full.
 #[test]
 fn a_probe_finds_a_lost_tail() {
     let (mut channel, heard) = channel(3, 5_000);
@@ -144,7 +144,7 @@ fn a_probe_finds_a_lost_tail() {
     assert_eq!(channel.stats().probes, 1);
     let answered = strikes + RTT;
     channel.acked(answered, 0, &acks(&range(5, 5))).unwrap();
-    // The rest left over a tolerance before the probe, so both are lost; what the probe carried is acknowledged.
+    // The others were sent more than a tolerance before the probe, so both are lost; the probe's content is acknowledged.
     let lost = Heard::Loss { lost: 2_000, cause: LossCause::Reordered };
     assert_eq!(heard.borrow().last(), Some(&lost));
     let again = send(&mut channel, answered);
@@ -182,9 +182,9 @@ fn a_dead_path_is_probed_twice() {
     assert_eq!(send(&mut channel, now).len(), 8);
 }
 
-/// A peer is silent for longer than three timeouts, and has everything: the sender's law hears of no loss. What the peer says meanwhile
-/// of what left before ends no silence. If it lacks some, that is lost as if it had been overtaken. Until the peer has spoken of all, what
-/// may still be under way counts against the window.
+/// A peer is silent for longer than three timeouts, and has received everything: no loss is reported to the sender's law.
+/// Acknowledgements of packets sent before do not end the silence. If packets are missing, they are lost as if overtaken.
+/// Until the state of all packets is known, those that may be in flight count against the window.
 #[test]
 fn who_is_late_has_lost_nothing() {
     for lacks in [false, true] {
@@ -209,7 +209,7 @@ fn who_is_late_has_lost_nothing() {
         now += Span::from_us(10);
         assert_eq!(channel.acked(now, 0, &acks(&range(0, 7))).unwrap().packets, 1);
         assert!(send(&mut channel, now).is_empty());
-        // It has the first two packets of ten that timers took, and one later one is in flight.
+        // The peer has the first two of ten packets that timers declared lost, and one later packet is in flight.
         channel.acked(now, 0, &acks(&range(0, 9))).unwrap();
         assert_eq!((channel.strikes(0), channel.state(0).1), (0, Bytes::new(1_000)));
         assert!(send(&mut channel, now).is_empty());
@@ -226,8 +226,8 @@ fn who_is_late_has_lost_nothing() {
     }
 }
 
-/// Two silences, and something is heard between them of the first one: the law hears of the first as of losses, and of the second, of
-/// which nothing has come, as of a timeout.
+/// Two silences, with an acknowledgement of the first between them: the first is reported to the law as losses, and the
+/// second, with no arrivals, as a timeout.
 #[test]
 fn a_silence_ends_where_something_is_heard() {
     let (mut channel, heard) = channel(8, 1 << 20);
@@ -261,7 +261,7 @@ fn time_alone_proves_a_loss() {
     channel.work_mut().written += 1_000;
     let late = Time::from_us(30);
     send(&mut channel, late);
-    // The first three are lost; the fourth left 30 us later, less than the tolerance of 100 us.
+    // The first three are lost; the fourth was sent 30 us later, less than the tolerance of 100 us.
     channel.acked(Time::from_us(430), 0, &acks(&range(3, 3))).unwrap();
     let proved = channel.next_timer();
     assert_eq!(proved, Time::ZERO + channel.smoothed_rtt(0) + RTT.over(4));
@@ -286,7 +286,7 @@ fn what_comes_late_is_known() {
     assert_eq!(again[0].parcel.content, Part { from: 3_000, len: 1_000 });
 }
 
-/// A subflow that goes gives back what it had in flight, and another one carries it.
+/// A subflow that is closed returns its content in flight, and another one carries it.
 #[test]
 fn a_path_goes_and_another_comes() {
     let (mut channel, heard) = channel(4, 8_000);
@@ -306,14 +306,14 @@ fn a_path_goes_and_another_comes() {
     let again = send(&mut channel, Time::from_us(400));
     assert!(again.iter().all(|it| it.subflow == 1 && it.parcel.again && it.parcel.bytes <= 600));
     assert_eq!(again.iter().map(|it| it.parcel.bytes).sum::<u32>(), 4_000);
-    // An answer for the old path may still come.
+    // An acknowledgement for the old path may still arrive.
     channel.acked(Time::from_us(401), 0, &acks(&range(0, 3))).unwrap();
     assert_eq!(heard.borrow().len(), 1);
     channel.acked(Time::from_us(800), 1, &acks(&range(4, 3 + again.len() as u64))).unwrap();
     assert!(channel.work().is_done() && channel.in_flight().is_zero());
 }
 
-/// A subflow begins anew: on the same path its numbers go on, and an old one is still known; on another they begin at 0.
+/// A subflow is reset: on the same path its numbers continue, and an old one is still known; on another path they begin at 0.
 #[test]
 fn a_subflow_begins_anew() {
     for numbers in [PacketNumbers::Continue, PacketNumbers::Restart] {
@@ -383,7 +383,7 @@ fn one_law_knows_the_shortest_packet() {
     assert_eq!(*told.borrow(), [1_400, 1_000, 1_200, 1_400, 1_200, 1_400]);
 }
 
-/// A window of four packets, and what was delivered now and when the newest packet left, as it heard of it.
+/// A window of four packets, with the reported bytes delivered: now, and when the newest packet was sent.
 #[derive(Clone)]
 struct Counting(Rc<RefCell<Vec<(u64, u64)>>>);
 
@@ -403,7 +403,8 @@ impl ControlLaw for Counting {
     }
 }
 
-/// A law that moves to another subflow goes on counting: one that waits for what leaves now to be delivered waits a round trip.
+/// A law that moves to another subflow continues to count: one that waits for the delivery of a packet sent now waits a round
+/// trip.
 #[test]
 fn a_law_that_moves_counts_on() {
     let heard = Rc::new(RefCell::new(Vec::new()));
@@ -421,7 +422,8 @@ fn a_law_that_moves_counts_on() {
     assert_eq!(*heard.borrow(), [(4_000, 0), (8_000, 4_000)]);
 }
 
-/// Two subflows under one law: its window is for both, it hears of both as of one path, and outlives the first.
+/// Two subflows under one law: its window is for both, it receives the events of both as of one path, and it outlives the
+/// first.
 #[test]
 fn one_law_decides_for_two_paths() {
     let heard = Rc::new(RefCell::new(Vec::new()));
@@ -434,20 +436,20 @@ fn one_law_decides_for_two_paths() {
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 1))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
     channel.acked(Time::from_us(500), 1, &acks(&range(0, 1))).unwrap();
-    // What left at 400 us left when 2,000 bytes were delivered, whichever path it took.
+    // Packets sent at 400 us were sent when 2,000 bytes were delivered, on either path.
     channel.acked(Time::from_us(800), 0, &acks(&range(2, 2))).unwrap();
     assert_eq!(*heard.borrow(), [(2_000, 0), (4_000, 0), (5_000, 2_000)]);
     channel.close_subflow(0);
     let left = send(&mut channel, Time::from_us(800));
     assert!(left.iter().all(|it| it.subflow == 1) && channel.in_flight() == Bytes::new(4_000), "{left:?}");
-    // Another path takes the place of the first, and the law goes on.
+    // Another path replaces the first one, and the law continues.
     channel.reset_subflow(0, None, PacketNumbers::Restart, Time::from_us(900));
     channel.acked(Time::from_us(1_200), 1, &acks(&range(2, 2))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(1_200))[0].number, 0);
     assert_eq!(heard.borrow().last(), Some(&(6_000, 2_000)));
 }
 
-/// Each path has a timer of its own: one that answers does not keep that of another from striking.
+/// Each path has a timer of its own: acknowledgements on one path do not postpone the timeout of another.
 #[test]
 fn under_one_law_each_path_has_its_own_timer() {
     let (mut channel, heard) = channel(4, 100_000);
@@ -468,7 +470,7 @@ fn under_one_law_each_path_has_its_own_timer() {
     assert!(!heard.borrow().is_empty());
 }
 
-/// On-Ramp on a path: a delay over the least by more than the threshold holds what is next, and no longer than it is over.
+/// On-Ramp on a path: a delay that exceeds the minimum by more than the threshold holds the next packets for the excess.
 #[test]
 fn a_hold_is_for_what_a_delay_is_over_the_least() {
     let params = on_ramp::Params { threshold: Span::from_us(50), gain: on_ramp::Params::GAIN, strawman: false };
@@ -477,7 +479,7 @@ fn a_hold_is_for_what_a_delay_is_over_the_least() {
     let mut channel = Channel::new(config, law, Stream::of(100_000), Time::ZERO);
     channel.add_subflow(None, Time::ZERO);
     let us = Time::from_us;
-    // Packets of both paths leave at once. The receiver's clock is 7 s ahead.
+    // Packets of both paths are sent at once. The receiver's clock is 7 s ahead.
     let mut hear = |now: u64, subflow, number, came: u64| {
         send(&mut channel, us(now));
         let (ranges, received) = (range(0, number), [(number, us(7_000_000 + came))]);
@@ -486,14 +488,15 @@ fn a_hold_is_for_what_a_delay_is_over_the_least() {
     };
     assert_eq!(hear(0, 0, 0, 200), (SendState::Now, 0, 0));
     assert_eq!(hear(400, 0, 1, 250), (SendState::Now, 0, 0));
-    // What left at 400 us came 330 us later, 80 us more than the first: 30 over the threshold. The other path is not held.
+    // The packet sent at 400 us arrived 330 us later, 80 us more than the first: 30 above the threshold. The other path is
+    // not held.
     assert_eq!(hear(800, 0, 2, 400 + 280), (SendState::Now, 30_000, 0));
     channel.close_subflow(1);
     assert_eq!(channel.poll(us(1_200)), SendState::At(us(1_230)));
     assert_eq!(channel.poll(us(1_230)), SendState::Now);
 }
 
-/// The maximum number of subflows is that of the values of a byte, less one.
+/// The maximum number of subflows is the number of values of a byte minus one.
 #[test]
 fn subflows_are_counted() {
     let (mut channel, _) = channel(4, 0);
@@ -515,7 +518,7 @@ fn one_way_delays_are_of_known_packets() {
     assert_eq!(channel.acked(Time::from_us(400), 0, &answer).unwrap().one_way, None);
 }
 
-/// A law that lets everything leave, and a peer that says nothing: what is remembered has a bound all the same.
+/// A law that permits everything, and a silent peer: the number of records is bounded nevertheless.
 #[test]
 fn a_silent_peer_costs_bounded_memory() {
     let (mut channel, _) = channel(1 << 40, 1 << 33);
@@ -533,7 +536,7 @@ fn a_silent_peer_costs_bounded_memory() {
     assert_eq!((apart, channel.remembered()), (10, MOST_OUTSTANDING));
 }
 
-/// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and is given up when told.
+/// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and shrinks on notifications.
 struct Grown {
     window: u64,
 }
@@ -563,9 +566,8 @@ impl ControlLaw for Grown {
     }
 }
 
-/// A window of which 12 of 40 packets are used, every 100 ms. By RFC 7661 a loss cuts what was in use, and five minutes
-/// without use halve the window. As in Linux, it falls half of the way to what was used after each timeout in which it
-/// was never full.
+/// A window of 40 packets with 12 in use, every 100 ms. By RFC 7661 a loss cuts the used amount, and five minutes without use
+/// halve the window. As in Linux, it falls half of the way to the used amount after each timeout in which it was never full.
 #[test]
 fn a_window_that_is_not_used_is_given_up() {
     let windows = |validation, minutes: u64, losing: bool| {
@@ -582,7 +584,7 @@ fn a_window_that_is_not_used_is_given_up() {
             let ranges = range(next - count + u64::from(is_lost), next - 1);
             channel.acked(now + RTT, 0, &acks(&ranges)).unwrap();
             if is_lost {
-                // A probe repeats the lost packet, and its acknowledgement shows the loss. A packet more ends the recovery.
+                // A probe repeats the lost packet, and its acknowledgement shows the loss. One more packet ends the recovery.
                 now = channel.next_timer();
                 channel.on_timer(now);
                 for _ in 0..2 {
@@ -630,7 +632,8 @@ fn answers_alone_are_not_remembered() {
     assert_eq!(channel.send(Time::from_ms(200)).map(|it| it.number), Some(100_001));
 }
 
-/// Events of a law when data run out: which packets measure bandwidth, and when new data finds nothing in flight.
+/// Events of a law when data runs out: the packets that measure bandwidth, and the times at which new data finds nothing in
+/// flight.
 #[derive(Default)]
 struct Lacking {
     pacing: Option<Rate>,
@@ -689,7 +692,7 @@ fn a_sender_without_data_measures_no_bandwidth() {
     }
     let Lacking { unused, no_data, resumed, .. } = channel.law(0);
     assert_eq!(no_data[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
-    // The first packet of the last message leaves before what the third one lacked is known to be over.
+    // The first packet of the last message is sent before the lack of data of the third one is known to be over.
     assert_eq!(no_data[12..22], [true; 10]);
     assert_eq!(no_data[22..36], [false; 14]);
     assert_eq!(no_data[36..], [true]);
@@ -727,8 +730,8 @@ fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
     assert_eq!(unused[..], [true; 10]);
 }
 
-/// A host that sends three packets a round trip where ten may leave, and has more: its window is not used, and what it sends
-/// measures the path. Once it sends all that may leave, the window is used.
+/// A host that sends three packets per round trip, although ten are permitted and more data is available: its window is not
+/// used, and its packets measure the path. Once it sends all permitted packets, the window is used.
 #[test]
 fn a_slow_host_does_not_fill_its_window() {
     let config = ChannelConfig {
@@ -748,8 +751,8 @@ fn a_slow_host_does_not_fill_its_window() {
     assert_eq!((&unused[..], &no_data[..]), (&[true, true, false, false][..], &[false; 4][..]));
 }
 
-/// At a pace, packets wait that would not have filled the window without it, either: the window is not used. Of thirty that a pace of
-/// nine a round trip makes wait, those show a used window that are acknowledged before the last one leaves.
+/// With pacing, packets wait that would not have filled the window without it, either: the window is not used. Thirty packets
+/// wait at a pace of nine per round trip: those acknowledged before the last one is sent show a used window.
 #[test]
 fn a_pace_does_not_fill_a_window_that_data_would_not() {
     let config = ChannelConfig {
@@ -777,7 +780,7 @@ fn a_pace_does_not_fill_a_window_that_data_would_not() {
     let Lacking { unused, no_data, .. } = channel.law(0);
     assert_eq!(unused[..6], [true; 6]);
     assert_eq!(no_data[..2], [false; 2]);
-    // What leaves before its first answer does so while it is known that data lacked.
+    // Packets sent before the first acknowledgement are sent while a lack of data is in effect.
     assert_eq!((&unused[..16], &no_data[6..16]), (&[true; 16][..], &[true; 10][..]));
     assert_eq!((&unused[16..27], &no_data[16..27]), (&[false; 11][..], &[false; 11][..]));
     assert_eq!((&unused[27..], &no_data[27..35]), (&[true; 9][..], &[false; 8][..]));
@@ -815,8 +818,8 @@ impl Work for NoRepair {
     }
 }
 
-/// A last packet is lost that is not to be sent again: when its timer strikes, something leaves that the peer answers, and the answer
-/// shows the loss.
+/// The last packet is lost and needs no retransmission: when its timer expires, an ack-eliciting packet is sent, and its
+/// acknowledgement shows the loss.
 #[test]
 fn a_timer_with_nothing_to_send_probes() {
     let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
@@ -831,7 +834,7 @@ fn a_timer_with_nothing_to_send_probes() {
     assert_eq!((channel.stats().lost, channel.stats().timeouts, channel.next_timer()), (1, 0, Time::NEVER));
 }
 
-/// With a timer for each packet, and with one for the flow, nothing is probed.
+/// Without probes: a timer for each packet, or one for the flow.
 #[test]
 fn probes_are_a_choice() {
     for loss_timer in [LossTimer::Flow, LossTimer::Packet] {

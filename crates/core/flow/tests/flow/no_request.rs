@@ -1,10 +1,10 @@
-//! Requests for blocks that never come double no timeout.
+//! Missing requests for blocks double no timeout.
 
 use flow::{AckHeader, Code, FlowConfig, SendState, Sender, SenderCoding};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
-/// Lets everything leave until the first loss, and then a packet at a time.
+/// Permits everything until the first loss, and then one packet at a time.
 struct Shuts(Bytes);
 
 impl ControlLaw for Shuts {
@@ -23,9 +23,9 @@ impl ControlLaw for Shuts {
     }
 }
 
-/// Twelve blocks are found to miss too much, one after another, while the flight is far over the window; nothing more
-/// comes. Each waits a timeout for a request. What is still in flight is struck a timeout after the last acknowledgement
-/// all the same.
+/// Twelve blocks are found to miss too many packets, one after another, while the flight far exceeds the window; nothing more
+/// arrives. Each waits for a request for the length of a timeout. Packets still in flight time out after the last
+/// acknowledgement nevertheless.
 #[test]
 fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
     let rtt = Span::from_us(100);

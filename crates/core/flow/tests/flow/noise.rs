@@ -1,10 +1,10 @@
-//! An error of measurement is for the law alone.
+//! Measurement noise affects only the law.
 
 use flow::{AckHeader, FlowConfig, Noise, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
-/// Remembers the shortest and the longest round trip that it heard of.
+/// Records the shortest and the longest RTT reported to it.
 struct Ears(Span, Span);
 
 impl ControlLaw for Ears {

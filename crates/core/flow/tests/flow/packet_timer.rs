@@ -1,5 +1,5 @@
-//! A retransmission timer for each packet. It has a fixed length, counts from the packet's departure and takes that
-//! packet alone.
+//! A retransmission timer for each packet. It has a fixed length, starts at the packet's departure and applies to that packet
+//! only.
 
 use flow::{AckHeader, FlowConfig, LossTimer, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Permit};
@@ -9,7 +9,7 @@ const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
 const RTO: Span = Span::from_us(150);
 
-/// Permits everything, and remembers the last loss that it was told of.
+/// Permits everything, and records the last loss reported to it.
 struct Open(Option<Loss>);
 
 impl ControlLaw for Open {
@@ -43,7 +43,7 @@ fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<Open> {
     sender
 }
 
-/// Acknowledges all but the first packet, a round trip after each left.
+/// Acknowledges all but the first packet, a round trip after it was sent.
 fn acknowledge_the_rest(sender: &mut Sender<Open>) {
     for seq in 1..10 {
         let now = Time::from_us(u64::from(seq)) + RTT;
@@ -51,8 +51,8 @@ fn acknowledge_the_rest(sender: &mut Sender<Open>) {
     }
 }
 
-/// The first packet of ten is lost, and no packet left late enough after it to prove that. The packet's own timer
-/// strikes 150 us after it left. The flow's timer starts again with each acknowledgement, the last time at 109 us.
+/// The first packet of ten is lost, and no packet was sent late enough after it to prove that. The packet's own timer expires
+/// 150 us after it was sent. The flow's timer restarts with each acknowledgement, the last time at 109 us.
 #[test]
 fn acknowledgements_do_not_put_it_off() {
     for (loss_timer, strikes_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
@@ -62,7 +62,7 @@ fn acknowledgements_do_not_put_it_off() {
     }
 }
 
-/// All ten are lost. Each timer takes its own packet and counts as a timeout, and the law hears of it.
+/// All ten are lost. Each timer applies to its own packet, counts as a timeout, and is reported to the law.
 #[test]
 fn it_strikes_its_packet_alone() {
     let mut sender = ten(LossTimer::Packet);
@@ -77,7 +77,7 @@ fn it_strikes_its_packet_alone() {
     assert_eq!((sender.stats().timeouts, sender.stats().heard), (10, 10));
 }
 
-/// The same where timeouts are kept from the law: it hears of nothing, and none is counted as heard.
+/// The same if timeouts are not reported to the law: none is reported, and none counts as reported.
 #[test]
 fn it_is_kept_from_the_law() {
     let mut sender = of_ten(LossTimer::Packet, false);

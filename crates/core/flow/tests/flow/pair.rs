@@ -3,7 +3,7 @@
 use crate::bodies;
 use proptest::prelude::*;
 
-/// Bytes that mostly write, send, deliver and answer, so that much is under way when something else happens.
+/// Returns bytes that mostly write, send, deliver and acknowledge, so that much is in flight when another event occurs.
 fn script() -> impl Strategy<Value = Vec<u8>> {
     let usual = prop_oneof![
         2 => Just(vec![0, 200, 200]),

@@ -1,10 +1,10 @@
-//! The law hears of every byte, also where an acknowledgement repeats its newest packet.
+//! Every byte is reported to the law, also if an acknowledgement repeats its newest packet.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
-/// Counts what it is told.
+/// Counts the bytes reported to it.
 #[derive(Default)]
 struct Counts {
     acked: Bytes,
@@ -28,7 +28,8 @@ impl ControlLaw for Counts {
     }
 }
 
-/// The receiver holds back what answers 0 to 2, answers a copy of 2 at once, and then the three together, marked.
+/// The receiver holds back the acknowledgement of 0 to 2, acknowledges a copy of 2 at once, and then the three together,
+/// marked.
 #[test]
 fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
     let rtt = Span::from_us(100);

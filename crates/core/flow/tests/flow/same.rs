@@ -1,5 +1,5 @@
-//! One transfer on a `Sender` and on a `Channel`: the simulator's host and a transport's must tell the law the same, at the same
-//! times, and send the same packets. So what is measured on one holds for the other.
+//! One transfer on a `Sender` and on a `Channel`: the simulator's host and a transport's must report the same events to the
+//! law, at the same times, and send the same packets. So measurements on one apply to the other.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -18,7 +18,7 @@ const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
 const RULES: UsageRules = UsageRules { restart: true, validation: Validation::Rfc7661 };
 
-/// A law, and everything that it is told.
+/// A law, with a record of everything reported to it.
 #[derive(Clone)]
 struct Overheard {
     law: Law,
@@ -38,8 +38,8 @@ impl ControlLaw for Overheard {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        // Each host has its own reading of a window that is not used: a channel marks what left while the window was not full, a sender
-        // the last packet.
+        // Each host has its own definition of an unused window: a channel marks packets sent while the window was not full, a
+        // sender the last packet.
         let ack = &Ack { app_limited: false, ..*ack };
         self.note(format!("{ack:?}"));
         self.law.on_ack(ack);
@@ -116,14 +116,14 @@ impl Work for Message {
 trait Host {
     fn poll(&mut self, now: Time) -> SendState;
     fn send(&mut self, now: Time) -> (u32, u32);
-    /// The packet that left first of those away arrives and is answered, marked or not; or it is lost.
+    /// Delivers and acknowledges the oldest packet in flight, marked or not; or loses it.
     fn arrive(&mut self, now: Time, marked: Option<bool>);
     fn timer(&mut self) -> Time;
     fn on_timer(&mut self, now: Time);
     fn is_complete(&self) -> bool;
 }
 
-/// The simulator's, with its receiver. Packets lie in the order in which they left.
+/// The simulator's, with its receiver. Packets are in sending order.
 struct Simulated {
     sender: Sender<Overheard>,
     receiver: Receiver,
@@ -212,10 +212,10 @@ impl Host for Transport {
 }
 
 /// Sends everything over a link that takes a microsecond a packet, loses `loss` in a thousand and marks `marks` of those that
-/// met more than twenty others. Gives what left, and when.
+/// met more than twenty others. Returns the packets sent, with their times.
 fn transfer(host: &mut impl Host, seed: u64, loss: u64, marks: u64) -> Vec<(Time, u32, u32)> {
     let mut left = Vec::new();
-    // When each packet comes back, in order; none for one that is lost.
+    // Time of each packet's return, in order; none for a lost one.
     let mut link: VecDeque<(Time, bool, bool)> = VecDeque::new();
     let (mut now, mut idle_at) = (Time::ZERO, Time::ZERO);
     while !host.is_complete() {
@@ -266,7 +266,7 @@ proptest! {
         let [heard, also] = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
         let overheard = |told: &Rc<_>| Overheard { law: law.clone(), told: Rc::clone(told) };
         let size = Bytes::new(u64::from(MSS) * u64::from(packets - 1) + u64::from(last_bytes));
-        // Longer than every queue here: what a packet means that comes after it was held for lost is the hosts' own.
+        // Longer than every queue here: hosts differ in the handling of packets that arrive after they were declared lost.
         let rto_min = RTT.times(50);
         let timing = Timing { base_rtt: RTT, reordering: RTT.over(4), rto_min, rto_max: Span::from_s(4), loss_timer };
 

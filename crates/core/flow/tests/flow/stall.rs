@@ -1,4 +1,4 @@
-//! A window lost whole does not come back a packet at a time.
+//! A completely lost window is not resent one packet at a time.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
@@ -40,7 +40,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         now = sender.next_timer();
         sender.on_timer(now);
     }
-    // The first timeout comes 2 RTT after the first lost packet left, the second at most 4 after the last.
+    // The first timeout expires 2 RTT after the first lost packet was sent, the second at most 4 RTT after the last.
     assert!(sender.stats().timeouts <= 2, "{:?}", sender.stats());
     assert!(now < Time::ZERO + rtt.times(6), "{now}");
 }

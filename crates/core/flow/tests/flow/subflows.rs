@@ -23,7 +23,7 @@ struct Told {
     struck: Vec<Time>,
 }
 
-/// A constant window and rate. It knows its own packets again.
+/// A constant window and rate. It recognises its own packets.
 struct Ears {
     name: u64,
     permit: Permit,
@@ -81,7 +81,7 @@ impl ControlLaw for Ears {
     }
 }
 
-/// A flow of which each subflow has a law of its own, with these windows in packets.
+/// Creates a flow with a law for each subflow, with these windows in packets.
 fn flow(windows: &[u64], pacing: Rate) -> (Sender<Ears>, Rc<RefCell<Vec<Told>>>) {
     let told = Rc::new(RefCell::new(vec![Told::default(); windows.len()]));
     let law = |name: usize| Ears {
@@ -96,7 +96,7 @@ fn flow(windows: &[u64], pacing: Rate) -> (Sender<Ears>, Rc<RefCell<Vec<Told>>>)
     (sender, told)
 }
 
-/// Sends what may be sent now. Gives each packet with its path.
+/// Sends all packets that may be sent now. Returns each packet with its path.
 fn send_all(sender: &mut Sender<Ears>, now: Time) -> Vec<(Segment, u16)> {
     let mut sent = Vec::new();
     while sender.poll(now) == SendState::Now {
@@ -110,7 +110,7 @@ fn acknowledge(sender: &mut Sender<Ears>, now: Time, seq: u32) {
     acknowledge_marked(sender, now, seq, false);
 }
 
-/// The first transmission of a packet is acknowledged.
+/// Acknowledges the first transmission of a packet.
 fn acknowledge_marked(sender: &mut Sender<Ears>, now: Time, seq: u32, marked: bool) {
     sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked, attempt: 1 }, &[]);
 }
@@ -134,7 +134,7 @@ fn a_full_subflow_is_passed_over() {
     assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
     assert_eq!((sender.in_flight(), sender.permit().window), (Bytes::new(6_000), Bytes::new(6_000)));
     assert_eq!((sender.acted().increases, sender.law().name), (3, 0));
-    // What comes back on a subflow lets that one send, though it is not its turn.
+    // An acknowledgement on a subflow permits that one to send, although it is not next in order.
     acknowledge(&mut sender, Time::from_us(100), 3);
     let next = send_all(&mut sender, Time::from_us(100));
     assert_eq!(next.iter().map(|(segment, path)| (segment.seq, *path)).collect::<Vec<_>>(), [(6, paths[1])]);
@@ -146,19 +146,19 @@ fn a_loss_is_its_own_laws_and_is_mended_by_another() {
     let (mut sender, told) = flow(&[2, 3, 2], Rate::MAX);
     let first = send_all(&mut sender, Time::ZERO);
     assert_eq!(first.len(), 7);
-    // Packets 1, 4 and 6 went on the second subflow, and so does the next.
+    // Packets 1, 4 and 6 were sent on the second subflow, and so is the next.
     acknowledge(&mut sender, Time::from_us(30), 6);
     let later = send_all(&mut sender, Time::from_us(30));
     assert_eq!(later.iter().map(|(segment, path)| (segment.seq, *path)).collect::<Vec<_>>(), [(7, first[1].1)]);
     for seq in [0, 2, 3, 5] {
         acknowledge(&mut sender, Time::from_us(100), seq);
     }
-    // What other subflows hear says nothing of it. A packet of its own that left 30 us later does: 1 and 4 are lost.
+    // Acknowledgements on other subflows are no evidence for it. A packet of its own sent 30 us later is: 1 and 4 are lost.
     assert_eq!(told_of(&told, |told| told.losses), [0; 3]);
     acknowledge(&mut sender, Time::from_us(130), 7);
     let heard = told_of(&told, |told| (told.lost, told.losses));
     assert_eq!(heard, [(0, 0), (2_000, 1), (0, 0)], "both at once, and to nobody else");
-    // All subflows may send. The second does not send again what it lost.
+    // All subflows may send. The second does not resend the packets that it lost.
     let again = send_all(&mut sender, Time::from_us(130));
     let bad = first[1].1;
     let mended: Vec<_> = again.iter().take_while(|(segment, _)| segment.attempt == 2).collect();
@@ -190,19 +190,19 @@ fn a_signal_is_heard_by_the_law_of_its_packet_and_by_all_if_it_names_none() {
     assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 0]);
     sender.on_direct_int(now, 2, 1, &[]);
     assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 1]);
-    // Of a transmission that is not known any more: all.
+    // For a transmission that is no longer known, all laws are notified.
     sender.on_cnp(now, 1, 2);
     sender.on_notification(&Notification::DirectCnp { now });
     assert_eq!((told_of(&told, |told| told.notifications), sender.stats().cnps), (vec![2, 3, 3], 3));
-    // None of them reads that, so each hears it as a round trip of marks.
+    // None of them reads that, so each receives a round trip of marks.
     for seq in 0..3 {
         acknowledge(&mut sender, Time::from_us(100), seq);
     }
     assert_eq!(told_of(&told, |told| told.marked), [1_000; 3]);
 }
 
-/// A packet was sent again on another subflow, and then its first transmission arrives after all: its mark is not the
-/// other's.
+/// A packet was resent on another subflow, and then its first transmission arrives after all: its mark does not count for the
+/// other one.
 #[test]
 fn a_late_packets_mark_is_nobodys() {
     let (mut sender, told) = flow(&[2, 2], Rate::MAX);
@@ -212,7 +212,7 @@ fn a_late_packets_mark_is_nobodys() {
     for seq in [1, 3, 4] {
         acknowledge(&mut sender, Time::from_us(130), seq);
     }
-    // Packet 0 went on the first subflow and is lost.
+    // Packet 0 was sent on the first subflow and is lost.
     assert_eq!(told_of(&told, |told| told.lost), [1_000, 0]);
     let again = send_all(&mut sender, Time::from_us(130))[0].0;
     assert_eq!((again.seq, again.attempt), (0, 2));
@@ -251,7 +251,7 @@ fn a_timeout_runs_from_what_the_subflow_heard() {
     sender.on_timer(timeout);
     assert_eq!(told_of(&told, |told| (told.lost, told.losses)), [(1_000, 1), (0, 0), (0, 0)]);
     assert_eq!(sender.stats().timeouts, 1);
-    // It goes again on its own subflow, since the others are full, and that one alone waits twice as long.
+    // It is resent on its own subflow, since the others are full, and only that one waits twice as long.
     assert_eq!(send_all(&mut sender, timeout).iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [0]);
     assert_eq!(sender.next_timer(), Time::from_us(130) + RTT.times(2));
     sender.on_timer(Time::from_us(330));

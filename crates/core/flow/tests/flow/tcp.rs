@@ -59,7 +59,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Twenty packets have left, a microsecond apart.
+    /// Sends twenty packets, a microsecond apart.
     fn new(tcp: TcpConfig) -> Self {
         let told = Rc::new(RefCell::new(Told::default()));
         let law = Halves { window: 20, told: Rc::clone(&told) };
@@ -93,8 +93,8 @@ impl Flow {
 const PRR: TcpConfig = TcpConfig { prr: true, ..TcpConfig::NONE };
 const NONE: TcpConfig = TcpConfig::NONE;
 
-/// The first of 20 packets is lost and the window halves. With PRR (RFC 6937) a packet leaves with about every second
-/// acknowledgement; without it none until half of them have come, and then one with each.
+/// The first of 20 packets is lost and the window halves. With PRR (RFC 6937) a packet is sent with about every second
+/// acknowledgement; without it none until half of them have arrived, and then one with each.
 #[test]
 fn prr_spreads_a_cut_over_the_round_trip() {
     let sent = |tcp| {
@@ -108,26 +108,26 @@ fn prr_spreads_a_cut_over_the_round_trip() {
     assert_eq!(sent(NONE), without);
 }
 
-/// While a cut is spread, the law hears that its window limits nothing. Once everything that was sent before the cut is
-/// acknowledged, the law's window holds again.
+/// While a cut is spread, the law is notified that its window is not the limit. Once everything that was sent before the cut
+/// is acknowledged, the law's window holds again.
 #[test]
 fn a_law_does_not_grow_while_its_cut_is_spread() {
     let mut flow = Flow::new(PRR);
     (1..20).for_each(|seq| {
         flow.ack(seq, 0, false);
     });
-    // The first of them brought the loss; after it the reduction was on.
+    // The first of them reported the loss; after it the reduction was in progress.
     let heard = flow.told.borrow().limited_elsewhere.clone();
     assert_eq!(heard, (1..20).map(|seq| seq > 1).collect::<Vec<_>>());
-    // The lost packet came: the cumulative number is past the 20 packets.
+    // The lost packet arrived: the cumulative number is past the 20 packets.
     flow.now += RTT;
     flow.sender.on_ack(flow.now, &AckHeader { seq: 0, covers: 1, cumulative: 20, marked: false, attempt: 2 }, &[]);
     assert_eq!(flow.told.borrow().limited_elsewhere.last(), Some(&false));
     assert_eq!(flow.sender.permit().window, Bytes::new(10_000));
 }
 
-/// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each
-/// acknowledgement brings a share of half a packet.
+/// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each acknowledgement
+/// permits half a packet.
 #[test]
 fn marks_are_spread_too() {
     let sent = |tcp| {
@@ -159,7 +159,7 @@ fn a_flow_that_was_idle_restarts() {
             let ack = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
             flow.sender.on_ack(flow.now, &ack, &[]);
         }
-        // The last packet left at 19 us; the timeout is 200 us. Ten of them and one microsecond later: ten halvings.
+        // The last packet was sent at 19 us; the timeout is 200 us. Ten of them and one microsecond later: ten halvings.
         flow.now = Time::ZERO + Span::from_us(19 + 2_000 + 1);
         assert_eq!(flow.leave(), expected);
         let told = if idle_restart { vec![(Span::from_us(2_001), 10)] } else { Vec::new() };

@@ -4,7 +4,7 @@ use flow::{AckHeader, FlowConfig, Pacing, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Rate, Span, Tick, Time};
 
-/// 100 Gb/s until the first acknowledgement, then 30, at which packets on their way are timed anew.
+/// 100 Gb/s until the first acknowledgement, then 30, with packets already scheduled timed again.
 struct Slows(Rate);
 
 impl ControlLaw for Slows {
@@ -39,7 +39,7 @@ fn gaps_are_whole_ticks() {
     let mut now = Time::ZERO;
     for packet in 0..6 {
         if packet == 3 {
-            // The third packet has left; the fourth waits, and moves by the difference of two whole numbers.
+            // The third packet is sent; the fourth waits, and moves by the difference of two whole numbers.
             sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 }, &[]);
         }
         while let SendState::At(time) = sender.poll(now) {

@@ -1,10 +1,10 @@
-//! A switch that asks for less is heard by every law that hears of marks.
+//! A switch's request for a lower rate reaches every law that receives marks.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
 use units::{Bytes, Span, Time};
 
-/// Remembers what it was told was marked, and how many notifications it heard.
+/// Records the marked bytes reported to it, and the number of notifications.
 #[derive(Default)]
 struct Ears {
     reads: bool,
@@ -36,7 +36,8 @@ impl ControlLaw for Ears {
     }
 }
 
-/// Returns what a law receives of a direct CNP after 150 us, where a packet is acknowledged each 10 us from 100 us on.
+/// Returns the events that a law receives for a direct CNP after 150 us, if a packet is acknowledged every 10 us from 100 us
+/// on.
 fn heard(reads: bool) -> (u64, u32, Bytes) {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(100_000), 1_000, rtt);

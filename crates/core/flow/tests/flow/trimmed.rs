@@ -16,7 +16,7 @@ fn nack(seq: u32, attempt: u8) -> AckHeader {
     AckHeader { seq, covers: 0, cumulative: 0, marked: false, attempt }
 }
 
-/// The packet goes again at once, alone, and the others stay in flight.
+/// Only that packet is resent, at once, and the others stay in flight.
 #[test]
 fn a_packet_that_is_asked_for_goes_again() {
     let mut sender = four();
@@ -27,7 +27,7 @@ fn a_packet_that_is_asked_for_goes_again() {
     assert_eq!((stats.nacks, stats.retransmits, stats.timeouts, stats.spurious), (1, 1, 0, 0));
 }
 
-/// A request for a transmission that is not the last one, or was held for lost already, changes nothing.
+/// A request for a transmission that is not the last one, or was already declared lost, changes nothing.
 #[test]
 fn an_old_request_changes_nothing() {
     let mut sender = four();
@@ -39,7 +39,7 @@ fn an_old_request_changes_nothing() {
     assert_eq!(send(&mut sender, at), []);
     sender.on_nack(Time::from_us(200), &nack(2, 2));
     assert_eq!(send(&mut sender, Time::from_us(200)), [2]);
-    // One that has come is not asked for any more.
+    // A packet that has arrived is no longer requested.
     sender.on_ack(Time::from_us(210), &AckHeader { seq: 3, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
     sender.on_nack(Time::from_us(211), &nack(3, 1));
     assert_eq!((send(&mut sender, Time::from_us(211)), sender.stats().retransmits), (vec![], 2));

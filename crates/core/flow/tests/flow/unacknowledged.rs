@@ -1,5 +1,5 @@
-//! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a
-//! request or the last word.
+//! A receiver that does not acknowledge: the effect of a request, and the end of a flow that loses its last packet, a request
+//! or the completion report.
 
 use crate::open::{Open, send};
 use flow::{AckHeader, DataHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
@@ -8,7 +8,7 @@ use units::{Bytes, Span, Time};
 const RTT: Span = Span::from_us(100);
 const RECOVERY: Recovery = Recovery::GoBackN { nack_interval: RTT, acks: false };
 
-/// A flow of four packets that all leave at time zero.
+/// Creates a flow of four packets, all sent at time zero.
 fn four() -> (Sender<Open>, Receiver) {
     let config = FlowConfig { recovery: RECOVERY, ..FlowConfig::new(Bytes::new(4_000), 1_000, RTT) };
     let mut sender = Sender::new(config, Open, Time::ZERO);
@@ -16,7 +16,7 @@ fn four() -> (Sender<Open>, Receiver) {
     (sender, Receiver::new(4, 8, RECOVERY))
 }
 
-/// Packets come to a receiver. Gives what it answers.
+/// Delivers packets to a receiver. Returns its replies.
 fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<Reply> {
     let packet = |&seq: &u32| DataHeader { seq, marked: false, asks: true };
     packets.iter().map(packet).flat_map(|packet| receiver.on_data(now, packet)).flatten().collect()
@@ -51,7 +51,7 @@ fn a_request_goes_back() {
     assert_eq!((sender.stats().retransmits, sender.stats().nacks, sender.stats().timeouts), (3, 1, 0));
 }
 
-/// The last packet is lost. It goes again, alone, after a timeout, and then after one twice as long.
+/// The last packet is lost. It is resent alone, after a timeout, and then after one twice as long.
 #[test]
 fn a_lost_last_packet_is_sent_again_alone() {
     let (mut sender, mut receiver) = four();
@@ -82,7 +82,7 @@ fn a_lost_request_is_repeated_for_the_last_packet() {
     assert!(sender.is_complete());
 }
 
-/// The last word is lost: the last packet, which comes again, gets it again.
+/// The completion report is lost: it is repeated when the last packet arrives again.
 #[test]
 fn a_lost_last_word_is_repeated() {
     let (mut sender, mut receiver) = four();
@@ -94,7 +94,7 @@ fn a_lost_last_word_is_repeated() {
     assert_eq!((sender.stats().retransmits, sender.delivered()), (1, Bytes::new(4_000)));
 }
 
-/// The answer to a probe acknowledges what it says has come. The rest of what left before the probe goes again.
+/// The reply to a probe acknowledges the packets that it reports as received. All others sent before the probe are resent.
 #[test]
 fn the_answer_to_a_probe_acknowledges() {
     let (mut sender, _) = four();

@@ -17,8 +17,8 @@ pub(crate) fn law(kind: Kind) -> Law {
     build(kind, &PATH, &[]).expect("the defaults hold")
 }
 
-/// 1,000 acknowledgements, one a packet of a flow at line rate. Every fourth round trip has a queue: round trips grow to twice
-/// the base, and half of the packets are marked.
+/// 1,000 acknowledgements, one per packet of a flow at line rate. Every fourth round trip has a queue: round trips grow to
+/// twice the base, and half of the packets are marked.
 pub(crate) fn acks() -> Vec<Ack<'static>> {
     let gap = PATH.line_rate.time_for(PATH.mss);
     let a_trip = PATH.bdp().get() / PATH.mss.get();
@@ -48,7 +48,7 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
     (0..1_000).map(ack).collect()
 }
 
-/// Tells a law of all of them, and of one loss.
+/// Reports all of them and one loss to a law.
 pub(crate) fn steps(mut law: Law, acks: &[Ack]) -> Permit {
     for ack in acks {
         law.on_ack(ack);

@@ -21,7 +21,7 @@ const MOST_PACKETS: u64 = 1 << 20;
 pub(super) struct Aggregation {
     began: Time,  // of an epoch, in which more was acknowledged than was expected
     acked: Bytes, // in it
-    most: u32,    // packets beyond what was expected, at most, in these five rounds
+    most: u32,    // packets beyond those expected, maximum of these five rounds
     before: u32,  // the same in the five rounds before
 }
 
@@ -30,17 +30,17 @@ impl Aggregation {
         Self { began: Time::ZERO, acked: Bytes::ZERO, most: 0, before: 0 }
     }
 
-    /// Five rounds are over. What is remembered is so of the last five to ten.
+    /// Ends five rounds. The maximum then covers the last five to ten rounds.
     pub(super) fn end_rounds(&mut self) {
         (self.before, self.most) = (self.most, 0);
     }
 
-    /// A new epoch begins.
+    /// Begins a new epoch.
     pub(super) fn restart(&mut self, now: Time) {
         (self.began, self.acked) = (now, Bytes::ZERO);
     }
 
-    /// Counts what `ack` brings, under a window of `window` bytes.
+    /// Counts the bytes acknowledged by `ack`, under a window of `window` bytes.
     pub(super) fn observe(&mut self, ack: &Ack, bandwidth: Rate, window: Bytes, mss: Bytes) {
         let mut expected = bandwidth.bytes_in(ack.now.since(self.began));
         let acked = self.acked.saturating_add(ack.acked);
@@ -52,7 +52,7 @@ impl Aggregation {
         self.most = self.most.max(packets(extra, mss));
     }
 
-    /// Packets are of another size from now on.
+    /// Converts the counts after a change of the packet size.
     pub(super) fn count_in(&mut self, before: Bytes, mss: Bytes) {
         for count in [&mut self.most, &mut self.before] {
             *count = packets(before.times(u64::from(*count)), mss);
@@ -84,10 +84,10 @@ mod tests {
         let mut aggregation = Aggregation::new();
         told(&mut aggregation, 0, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
-        // 8 us bring 8 packets: the epoch is over, and the next one begins with this bunch.
+        // 8 packets are expected in 8 us: the epoch is over, and the next one begins with this burst.
         told(&mut aggregation, 8, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
-        // 16 were acknowledged after 5 us that were to bring 5.
+        // 16 were acknowledged after 5 us, with 5 expected.
         told(&mut aggregation, 13, 8);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(11));
         // After 16 us another begins.
@@ -114,7 +114,7 @@ mod tests {
         let bunch = Ack { acked: MSS.times(50), ..ack(&PATH, 0) };
         aggregation.observe(&bunch, RATE, MSS.times(20), MSS);
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(20));
-        // 1 Mb/s brings 12,500 B in 100 ms.
+        // 1 Mb/s is 12,500 B in 100 ms.
         assert_eq!(aggregation.extra(Rate::from_mbps(1), MSS), Bytes::new(12_500));
     }
 

@@ -26,7 +26,7 @@ impl MaxBandwidth {
         self.samples[(self.best % ROUNDS) as usize]
     }
 
-    /// A round ends. Says whether every fifth does.
+    /// Ends a round. Returns whether it is every fifth one.
     pub(super) fn end_round(&mut self) -> bool {
         self.current = (self.current + 1) % ROUNDS;
         self.unsampled = (self.unsampled + 1).min(ROUNDS);

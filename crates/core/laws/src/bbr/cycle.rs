@@ -1,4 +1,5 @@
-//! BBR's gain cycle: a round trip over the estimate to find more, one under it to drain what that queued, six at it.
+//! BBR's gain cycle: one round trip above the estimate to probe for bandwidth, one below it to drain the queue, and six at
+//! the estimate.
 
 use units::{Bytes, Frac, Span, Time, below, mix64};
 
@@ -33,13 +34,13 @@ impl Cycle {
         }
     }
 
-    /// Packets were lost in this phase.
+    /// Records that packets were lost in this phase.
     pub(super) fn note_loss(&mut self) {
         self.lost = true;
     }
 
-    /// The next phase when this one is done: after a min RTT; while probing, only once it has filled the
-    /// pipe to the gain's level or lost something; while draining, as soon as the pipe holds only `bdp`.
+    /// Returns the next phase once this one is done: after a min RTT; while probing, only once bytes in flight reach the gain
+    /// times the BDP or packets are lost; while draining, as soon as only `bdp` is in flight.
     pub(super) fn next(self, ack: &Ack, min_rtt: Span, bdp: Bytes) -> Self {
         let over = ack.now.since(self.began) > min_rtt;
         let done = match self.phase {

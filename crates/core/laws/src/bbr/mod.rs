@@ -6,10 +6,10 @@
 //! estimate. Each has a parameter that switches it off.
 //!
 //! Left out, with reasons:
-//! - The long-term bandwidth of policers (`lt_bw`): no port here polices, so nothing could test it.
-//! - The quanta for offload (`bbr_quantization_budget`): packets leave one by one, and a window in bytes is over 5/4 of
+//! - The long-term bandwidth of policers (`lt_bw`): no port here polices, so it could not be tested.
+//! - The quanta for offload (`bbr_quantization_budget`): packets are sent one by one, and a window in bytes is over 5/4 of
 //!   the BDP without them.
-//! - The pacing at gain 1 after idleness (`idle_restart`): a departure is reported too late for a law to change its
+//! - Pacing at gain 1 after idleness (`idle_restart`): a departure is reported too late for a law to change its
 //!   pace.
 //!
 //! State is over 104 bytes (ten bandwidth samples), so a kernel needs socket storage for it.
@@ -87,14 +87,14 @@ pub struct Bbr {
     min_rtt: Span, // Span::MAX before the first sample
     min_rtt_at: Time,
     round_began: Bytes,   // delivered count
-    limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
+    limited_below: Bytes, // packets sent at a lower delivered count were limited by the law itself
     recovery: Recovery,
-    prior_window: Bytes, // before the recovery or the probe of the RTT that cut it last
+    prior_window: Bytes, // before the last recovery or RTT probe that cut it
     aggregation: Aggregation,
     counts: Counts,
 }
 
-/// [`Acted`] in half the room. Each stays at 2^32 - 1.
+/// [`Acted`] in half the memory. Each count saturates at 2^32 - 1.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 struct Counts {
@@ -130,7 +130,7 @@ impl Bbr {
         self.bandwidth.get().bytes_in(self.min_rtt)
     }
 
-    /// Four packets, under which no mode plans.
+    /// Returns the minimum window of all modes: four packets.
     fn least_window(&self) -> Bytes {
         self.window.floor().times(4)
     }
@@ -147,7 +147,7 @@ impl Bbr {
         self.prior_window = if is_cut { self.prior_window.max(window) } else { window };
     }
 
-    /// Says whether a round ended.
+    /// Updates the bandwidth estimate. Returns whether a round ended.
     fn observe_bandwidth(&mut self, ack: &Ack) -> bool {
         let round_ended = ack.delivered_at_send >= self.round_began;
         if round_ended {
@@ -189,7 +189,7 @@ impl Bbr {
         }
     }
 
-    /// Moves to the next mode, and ends the mode before.
+    /// Performs the mode transition that is due.
     fn move_on(&mut self, ack: &Ack) {
         let (probe_window, is_full) = (self.probe_window(), self.pipe.is_full());
         let seen = Seen { ack, params: &self.params, is_full, probe_window };
@@ -234,9 +234,9 @@ impl Bbr {
         }
     }
 
-    /// Packets leave again after all was acknowledged (`bbr_cwnd_event`, `CA_EVENT_TX_START`): at the bandwidth, no faster,
-    /// until the first is acknowledged. Its round trip is as small as the path's, as after a probe: it replaces a smallest
-    /// RTT that would be due for one within half of its time.
+    /// Resumes sending after everything was acknowledged (`bbr_cwnd_event`, `CA_EVENT_TX_START`): paced at the bandwidth and
+    /// no faster until the first packet is acknowledged. As after a probe, its RTT is that of an empty path: it replaces a
+    /// smallest RTT that has at least half of its lifetime behind it.
     fn resume(&mut self, now: Time) {
         self.aggregation.restart(now);
         if self.min_rtt != Span::MAX && self.has_aged(now.saturating_add(self.params.min_rtt_window.over(2))) {
@@ -285,7 +285,7 @@ fn count(counter: &mut u32, happened: bool) {
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
         if self.recovery.restarts() || self.mode.is_probing_rtt() {
-            // Until all that is in flight now has been delivered, rates reflect the lack of data.
+            // Rate samples reflect the lack of data until everything now in flight has been delivered.
             self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
         }
         let (recovery, restarts_round) = self.recovery.begin_round();
@@ -312,8 +312,8 @@ impl ControlLaw for Bbr {
             count(&mut self.counts.loss_cuts, self.window.bytes() < before);
             return;
         }
-        // A timeout means that the pipe is empty. That of a packet with a timer of its own does not, if it leaves more in flight than it
-        // takes: it is a loss like others. Rates measured since reflect the path, and the rounds of startup go on.
+        // A timeout means that the pipe is empty. With a timer per packet it does not, if more bytes stay in flight than are
+        // lost: then it is a loss like others. Rates measured since reflect the path, and the rounds of startup continue.
         let emptied = loss.cause == LossCause::Timeout && loss.in_flight <= loss.lost;
         if !emptied && !self.params.recovery {
             return;
@@ -323,10 +323,10 @@ impl ControlLaw for Bbr {
         self.recovery = before.lose(loss.lost, emptied, loss.now, mss);
         let window = self.window.bytes();
         if emptied || before.is_open() {
-            // One packet may go at once: the lost one.
+            // One packet may be sent at once: the lost one.
             self.window.set(window.min(loss.in_flight.saturating_add(mss)));
         } else {
-            // What is lost makes no room for more.
+            // Lost packets make no room for others.
             self.window.shrink(loss.lost);
         }
         if emptied {
@@ -350,7 +350,7 @@ impl ControlLaw for Bbr {
     }
 
     fn permit(&self) -> Permit {
-        // A packet a second, however little was delivered.
+        // At least a packet a second, however little was delivered.
         Permit { window: self.window.bytes(), pacing: self.pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
     }
 
@@ -412,7 +412,7 @@ mod tests {
         bed.forget_backlog();
         bed.run(Time::from_ms(200));
         let used = (bed.delivered(0) - before).get() as f64 * 8.0 / 0.1;
-        // Six phases of eight at 99 %, the two others at all of the link: 99.25 %.
+        // Six phases of eight at 99 %, the two others at the full link rate: 99.25 %.
         assert!((9.9e9..9.95e9).contains(&used), "{used}");
         let window = bed.law(0).permit().window;
         assert!(window > WAN.bdp().ratio(19, 10) && window < WAN.bdp().ratio(21, 10), "{window}");
@@ -453,8 +453,8 @@ mod tests {
         assert!((0.45..0.55).contains(&firsts), "{firsts}");
     }
 
-    /// Twenty round trips with four packets each, twice as many as the filter remembers. Without the margin a queue of a
-    /// few packets stays, and the smallest RTT is not seen between two probes.
+    /// Twenty round trips with four packets each, twice as many as the filter remembers. Without the margin a queue of a few
+    /// packets remains, and the smallest RTT is not measured between two probes.
     #[test]
     fn measures_the_smallest_rtt_again() {
         let mut bed = bed(1, |params| {
@@ -561,10 +561,10 @@ mod tests {
         let packets = |law: &Bbr| law.permit().window.get() / PATH.mss.get();
         law.on_ack(&acked(0, 10, 1, 0));
         assert_eq!(packets(&law), 11);
-        // Eleven in flight, the first lost: what is in flight, and the lost packet again.
+        // Eleven in flight, the first lost: the window is the bytes in flight plus the lost packet.
         law.on_loss(&losing(9, 1, 1, LossCause::Reordered));
         assert_eq!(packets(&law), 10);
-        // One acknowledged, one sent.
+        // One packet acknowledged, one sent.
         law.on_ack(&acked(2, 9, 2, 0));
         assert_eq!(packets(&law), 10);
         // Two more lost: no room for more.
@@ -572,12 +572,12 @@ mod tests {
         assert_eq!(packets(&law), 8);
         law.on_ack(&acked(4, 7, 3, 0));
         assert_eq!(packets(&law), 8);
-        // A packet that left after the loss (1 us, and one was delivered) ends the round: two sent for one acknowledged.
+        // A packet sent after the loss (1 us, and one was delivered) ends the round: two sent for one acknowledged.
         law.on_ack(&acked(15, 7, 4, 1));
         assert_eq!(packets(&law), 9);
         law.on_ack(&acked(16, 8, 5, 2));
         assert_eq!(packets(&law), 10);
-        // Three acknowledged after the round, and this one left after the last loss (3 us): 11 as before, and one more.
+        // Three acknowledged after the round, and this one was sent after the last loss (3 us): 11 as before, and one more.
         law.on_ack(&acked(17, 9, 6, 3));
         assert_eq!((packets(&law), law.recovery), (12, Recovery::OPEN));
         assert_eq!(law.acted().loss_cuts, 2);
@@ -591,15 +591,15 @@ mod tests {
         law.on_loss(&losing(0, 5, 20, LossCause::Timeout));
         law.on_loss(&losing(0, 1, 21, LossCause::Timeout));
         assert_eq!(law.permit().window, PATH.mss);
-        // From the four packets under which BBR does not plan, a packet more for each.
+        // From BBR's minimum of four packets, a packet more for each.
         for packet in 1..=5 {
             let ack = acked(34 + packet, 1, 1 + packet, packet);
             law.on_ack(&ack);
             assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
-            // What is in flight left while the pipe was all but empty.
+            // Packets in flight were sent while the pipe was nearly empty.
             assert!(law.limited_below > ack.delivered + ack.in_flight);
         }
-        // The sixth lost one has come.
+        // The sixth lost packet has arrived.
         law.on_ack(&acked(45, 1, 7, 6));
         assert_eq!((law.permit().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
     }
@@ -627,7 +627,7 @@ mod tests {
         }
         assert!(law.pipe.is_full());
         assert_eq!(estimates, [20, 40].map(|us| Rate::of(PATH.mss.times(10), Span::from_us(us))));
-        // The last packet of a flight leaves nothing: the pipe is empty.
+        // After the last packet of a flight is lost, the pipe is empty.
         law.on_loss(&losing(0, 1, now_us, LossCause::Timeout));
         assert!(law.recovery.restarts());
     }
@@ -639,7 +639,7 @@ mod tests {
         // Eight packets are still in flight; Linux would keep nine.
         law.on_loss(&losing(8, 1, 20, LossCause::Timeout));
         assert_eq!((law.permit().window, law.recovery), (PATH.mss, Recovery::OPEN));
-        // From the four packets under which BBR does not plan, a packet more for each.
+        // From BBR's minimum of four packets, a packet more for each.
         for packet in 1..=2 {
             law.on_ack(&acked(34 + packet, 8, 1 + packet, packet));
             assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
@@ -681,8 +681,8 @@ mod tests {
         }
     }
 
-    /// The smallest RTT has aged while nothing was sent: the first answer after that shows it, and no probe begins. Where
-    /// packets were always in flight, one does.
+    /// The smallest RTT expired while nothing was sent: the first acknowledgement after that measures it, and no probe
+    /// begins. Where packets were always in flight, one does.
     #[test]
     fn who_was_idle_need_not_probe_the_rtt() {
         for was_idle in [false, true] {
@@ -694,14 +694,14 @@ mod tests {
             }
             law.on_ack(&acked(later + 14, 10, 2, 1));
             assert_eq!(law.mode.is_probing_rtt(), !was_idle);
-            // The next time that it has aged counts again.
+            // Its next expiry counts again.
             law.on_ack(&acked(2 * later + 28, 10, 3, 2));
             assert!(law.mode.is_probing_rtt());
         }
     }
 
-    /// The smallest RTT of a time 0 is replaced by the first after idleness if half of its time is over, so that no probe
-    /// begins while what follows is under way.
+    /// A smallest RTT measured at time 0 is replaced by the first one after idleness if half of its lifetime is over, so that
+    /// no probe begins during the following packets.
     #[test]
     fn who_was_idle_measures_the_rtt_before_a_probe_is_due() {
         for (resumed, probes) in [(4_000_000, true), (6_000_000, false)] {
@@ -727,12 +727,12 @@ mod tests {
         bed.run(Time::from_ms(500));
         let used = (bed.delivered(0) - before.0).get() as f64 * 8.0 / 0.4;
         std::println!("1 % lost: {used:.4e} b/s, {} lost", bed.lost - before.1);
-        // 99 % of the 99.25 % that it uses without losses.
+        // 99 % of the 99.25 % used without losses.
         assert!((0.98 * 10e9..0.9926 * 0.995 * 10e9).contains(&used), "{used}");
         assert!(!bed.law(0).recovery.is_open());
     }
 
-    /// A round trip of 200 us, and acknowledgements that come once in a millisecond: a window W is delivered once in a
+    /// A round trip of 200 us, and acknowledgements that arrive once per millisecond: a window W is delivered once in a
     /// millisecond, the estimate is W / 1 ms, and two BDPs of that are 0.4 W. So the window shrinks to four packets, 48 Mb/s.
     #[test]
     fn bunches_of_a_millisecond_need_the_extra_window() {

@@ -13,11 +13,11 @@ use crate::Ack;
 pub(super) enum Mode {
     /// Grows until the pipe is full.
     Startup,
-    /// Takes the queue of startup away.
+    /// Drains the queue that startup built.
     Drain,
-    /// Goes round the gain cycle.
+    /// Follows the gain cycle.
     ProbeBw(Cycle),
-    /// Keeps little in flight to see the smallest RTT.
+    /// Keeps few packets in flight to measure the smallest RTT.
     ProbeRtt(Probe),
 }
 
@@ -74,14 +74,15 @@ impl Mode {
         }
     }
 
-    /// Packets were lost.
+    /// Records that packets were lost.
     pub(super) fn note_loss(&mut self) {
         if let Self::ProbeBw(cycle) = self {
             cycle.note_loss();
         }
     }
 
-    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only what it keeps.
+    /// Returns the mode after a step of an RTT probe. The probe lasts its fixed time and a round trip, from the moment when
+    /// only its window is in flight.
     pub(super) fn after_probe(self, seen: &Seen<'_>) -> Self {
         let Self::ProbeRtt(probe) = self else { return self };
         if !probe.ends.is_set() {
@@ -92,7 +93,7 @@ impl Mode {
         if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.is_full, seen.params, seen.ack.now) } else { self }
     }
 
-    /// Startup, drain and the gain cycle follow one another. `bdp` is the measured one.
+    /// Returns the next of startup, drain and the gain cycle. `bdp` is the measured BDP.
     pub(super) fn next(self, seen: &Seen<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
         let drained = seen.ack.in_flight <= bdp;
         match self {

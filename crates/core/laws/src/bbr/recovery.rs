@@ -1,4 +1,4 @@
-//! BBR's recovery: how long a loss holds the window, and how the window comes back.
+//! Loss recovery of BBR: duration of the window reduction, and restoration of the window.
 //!
 //! Linux's `tcp_bbr.c` follows the state of TCP's own recovery (`bbr_set_cwnd_to_recover_or_restore`). A law does not
 //! receive that state and derives it:
@@ -6,7 +6,7 @@
 //! - A loss begins it. More losses prolong it.
 //! - Its first round trip conserves packets: what is acknowledged may be sent, no more. That round trip begins with the
 //!   acknowledgement after the loss, and so does the law's own round. A timeout has none.
-//! - It ends when a packet is acknowledged that left after the last loss was found, and as much has been acknowledged
+//! - It ends when a packet sent after the last detected loss is acknowledged, and as much has been acknowledged
 //!   after the first round trip as was lost. A host sends what is lost before anything new, so all of it has come then.
 //!   Linux waits until everything sent before is acknowledged, which is the same for a host that resends all.
 
@@ -33,7 +33,7 @@ enum Phase {
     Begun,
     /// The first round trip.
     Conserving,
-    /// Later ones: the window grows by what is acknowledged.
+    /// Later ones: the window grows by the acknowledged bytes.
     Growing,
     /// The same, after a timeout.
     Restarting,
@@ -67,8 +67,7 @@ impl Recovery {
         Self { phase, missing: self.missing.saturating_add(packets(lost, mss)), found: now }
     }
 
-    /// Starts packet conservation if a loss was just found. Returns the next state, and whether a round is to begin at
-    /// the loss.
+    /// Starts packet conservation if a loss was just found. Returns the next state, and whether a round begins at the loss.
     pub(super) fn begin_round(self) -> (Self, bool) {
         match self.phase {
             Phase::Begun => (Self { phase: Phase::Conserving, ..self }, true),
@@ -115,10 +114,10 @@ mod tests {
         let (begun, restarts) = recovery.begin_round();
         assert!(restarts && begun.conserves());
         assert!(!begun.begin_round().1);
-        // Those of packets that left before it change nothing.
+        // Acknowledgements of packets sent before it change nothing.
         recovery = begun.next(&ack(&PATH, 105), false, MSS);
         assert_eq!(recovery, begun);
-        // The packet left again at 100 us; a base RTT of 14 us later it ends both.
+        // The packet was resent at 100 us; a base RTT of 14 us later it ends both.
         recovery = recovery.next(&ack(&PATH, 114), true, MSS);
         assert_eq!(recovery, Recovery::OPEN);
     }
@@ -127,11 +126,11 @@ mod tests {
     fn more_losses_prolong_it() {
         let mut recovery = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
         recovery = recovery.lose(MSS.times(2), false, at(106), MSS);
-        // Three packets are missing. The first round ends at 114 us, the last of the three left at 106 us.
+        // Three packets are missing. The first round ends at 114 us, the last of the three was sent at 106 us.
         recovery = recovery.next(&ack(&PATH, 114), true, MSS);
         assert!(!recovery.conserves() && !recovery.is_open());
         recovery = recovery.next(&ack(&PATH, 117), false, MSS);
-        // No packet is missing, but this one left at 105 us.
+        // No packet is missing, but this one was sent at 105 us.
         recovery = recovery.next(&ack(&PATH, 119), false, MSS);
         assert_eq!((recovery.missing, recovery.is_open()), (0, false));
         assert!(recovery.next(&ack(&PATH, 120), false, MSS).is_open());
@@ -146,7 +145,7 @@ mod tests {
             assert!(recovery.restarts());
         }
         assert!(recovery.next(&ack(&PATH, 133), true, MSS).is_open());
-        // One in a first round trip ends that.
+        // A timeout in the first round trip ends it.
         let conserving = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
         assert!(!conserving.lose(MSS, true, at(110), MSS).conserves());
     }

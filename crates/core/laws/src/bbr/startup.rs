@@ -23,12 +23,12 @@ impl FullPipe {
         self.rounds >= ROUNDS
     }
 
-    /// A timeout emptied the pipe: the next round is the first to compare with (Linux's `bbr_set_state`).
+    /// Restarts the comparison with the next round, after a timeout emptied the pipe (Linux's `bbr_set_state`).
     pub(super) fn forget(&mut self) {
         self.best = Rate::ZERO;
     }
 
-    /// A round has ended with this bandwidth, and was not limited by what there was to send.
+    /// Records the end of a round with this bandwidth. The round was not limited by a lack of data.
     pub(super) fn end_round(&mut self, bandwidth: Rate) {
         if self.is_full() {
             return;

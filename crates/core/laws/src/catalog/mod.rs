@@ -1,4 +1,4 @@
-//! Every law with its parameters: what scenario files, validation and documentation are made from.
+//! Every law with its parameters: the source of scenario files, validation and documentation.
 
 mod settings;
 
@@ -57,8 +57,8 @@ impl Kind {
     }
 }
 
-/// Makes the law `kind` for a flow on `path`, with defaults for all that `settings` do not name. Of two settings of
-/// one name the later holds.
+/// Creates the law `kind` for a flow on `path`, with defaults for all parameters not named in `settings`. Of two settings
+/// with one name the later applies.
 ///
 /// # Errors
 /// If a setting names no parameter of the law, is of another kind, or is out of range.
@@ -80,8 +80,8 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
     Ok(crate::laws!(made))
 }
 
-/// The parameters of the law `kind` as words by their places in its table: defaults for a flow on `path`, and over
-/// them `settings`, which [`check`] has passed. For hosts that lay them over another path's defaults
+/// Returns the parameters of the law `kind` as words, by their positions in its table: defaults for a flow on `path`,
+/// replaced by `settings`, which [`check`] has accepted. For hosts that apply them to another path's defaults
 /// ([`Parameters::overridden`]).
 pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a str, Value)>) -> [u64; MOST_PARAMS] {
     macro_rules! worded {
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(law.permit(), Permit::window(Bytes::new(20_000)));
     }
 
-    /// NSCC takes what is lost off its window, whatever found it.
+    /// NSCC subtracts lost bytes from its window, for any cause of the loss.
     #[test]
     fn timeouts_collapse_all_but_uno_nscc_strait_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
         for kind in Kind::ALL {
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Laws with slow start, and no others, give up what a sender does not use.
+    /// Laws with slow start, and no others, give up an unused window.
     #[test]
     fn an_unused_window_is_given_up() {
         for kind in Kind::ALL {
@@ -320,7 +320,7 @@ mod tests {
             law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
         }
 
-        /// Packets of another size, at any time: a window stays where it is not under one of them, and is never under one.
+        /// Packets of another size, at any time: a window of at least one packet is kept, and it is never below one packet.
         #[test]
         fn laws_follow_the_size_of_packets(
             events in history(), sizes in proptest::collection::vec(proptest::option::of(1..70_000u64), 300),
@@ -344,7 +344,7 @@ mod tests {
             }
         }
 
-        /// Packets of the same size are no news.
+        /// A notification with the same packet size changes nothing.
         #[test]
         fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..Kind::ALL.len()) {
             let mut law = made(Kind::ALL[which], &PATH, &[]);
@@ -356,12 +356,12 @@ mod tests {
             }
         }
 
-        /// An acknowledgement with a mark leaves no larger window than the same one without.
+        /// An acknowledgement with a mark results in no larger window than the same one without.
         #[test]
         fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
             // Quick Adapt compares with a window that a mark has just cut, so a mark may keep it from acting.
             let off = [("quick_adapt", Value::Switch(false))];
-            // NSCC's acts on acknowledgements that it would have ignored with a mark.
+            // NSCC's Quick Adapt acts on acknowledgements that it would have ignored with a mark.
             let adapts = [Kind::UnoCc, Kind::Nscc, Kind::Strait].contains(&Kind::ALL[which]);
             let settings: &[_] = if adapts { &off } else { &[] };
             let mut law = made(Kind::ALL[which], &PATH, settings);
@@ -376,8 +376,8 @@ mod tests {
             }
         }
 
-        /// A loss never raises a window, and the same loss reported twice counts once. But not for BBR and NSCC, which take
-        /// what is lost off their windows: a host reports no loss twice.
+        /// A loss never raises a window, and the same loss reported twice counts once. Exceptions are BBR and NSCC, which
+        /// subtract lost bytes from their windows: a host reports no loss twice.
         #[test]
         fn losses_never_raise_a_window(events in history(), which in 0..Kind::ALL.len()) {
             let mut law = made(Kind::ALL[which], &PATH, &[]);

@@ -39,9 +39,9 @@ pub enum SettingError<'a> {
     OutOfOrder {
         /// The law.
         law: &'static LawInfo,
-        /// The parameter that should be the smaller, and what it is.
+        /// The parameter that should be the smaller, and its value.
         low: (&'static ParamInfo, Value),
-        /// The parameter that should be the larger, and what it is.
+        /// The parameter that should be the larger, and its value.
         high: (&'static ParamInfo, Value),
     },
 }

@@ -44,7 +44,7 @@ impl Drop for Claim {
     }
 }
 
-/// Releases this process's claim, if it has one. A failure does no harm, as in [`Claim::drop`]: the lock goes with the
+/// Releases this process's claim, if it has one. A failure does no harm, as in [`Claim::drop`]: the lock ends with the
 /// process, and the next search removes the file.
 pub(super) fn give_up() {
     let _ = fs::remove_file(path_of(std::process::id()));
@@ -75,7 +75,7 @@ pub(super) fn claimants() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".lock")?.parse().ok()).collect()
 }
 
-/// The name of a host's namespace. What a file name cannot have becomes a hyphen.
+/// The name of a host's namespace. Characters that a file name cannot have become hyphens.
 pub(super) fn namespace_name(process: u32, host: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     format!("{PREFIX}{process}-{}", host.chars().map(plain).collect::<String>())

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::processors::steer_received;
 use crate::tun::{DEVICE, Tun};
 
-/// Packets that may wait to be read. The kernel drops what finds it full, so that it must not be.
+/// Maximum number of packets that wait to be read. The kernel drops packets if the queue is full, so it must never fill.
 const QUEUE_LENGTH: u32 = 20_000;
 
 /// The buckets of a host's table of connections. Each question of the sampler walks a whole table. The table that the
@@ -35,11 +35,11 @@ pub(super) fn with_small_tables<T: Send>(make: impl FnOnce() -> T + Send) -> Res
 /// Sets up the calling thread's namespace, and returns its device.
 pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun, Error> {
     let tun = Tun::create()?;
-    // Before the device comes up: no link-local address and none of the chatter that comes with one.
+    // Before the device is up: no link-local address and no traffic caused by one.
     sysctl(&format!("ipv6/conf/{DEVICE}/addr_gen_mode"), "1")?;
     sysctl(&format!("ipv6/conf/{DEVICE}/accept_dad"), "0")?;
     sysctl(&format!("ipv6/conf/{DEVICE}/router_solicitations"), "0")?;
-    // What one connection learned of the path is not to help the next.
+    // Path metrics of one connection must not affect the next.
     sysctl("ipv4/tcp_no_metrics_save", "1")?;
     let buffer = options.socket_buffer.get().clamp(65_536, i32::MAX as u64);
     sysctl("ipv4/tcp_rmem", &format!("4096 131072 {buffer}"))?;
@@ -70,9 +70,9 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
     Ok(tun)
 }
 
-/// Sets the default by sysctl. A namespace may set only laws that the kernel allows everyone; what it has set
-/// already is no error. For others the routes say it, which the kernel lets root do, and which binds every
-/// socket, even one that asks for another law.
+/// Sets the default by sysctl. A namespace may set only laws that the kernel allows everyone; setting its current law again
+/// is no error. Other laws are set by the routes, which the kernel allows root to do. A route's law applies to every
+/// socket, even one that requests another law.
 fn set_congestion(name: &str, acks: &str) -> Result<(), Error> {
     let path = "ipv4/tcp_congestion_control";
     let failed = |source| Error::Congestion { name: name.into(), source };

@@ -21,7 +21,7 @@ pub const fn replace(checksum: u16, old: u16, new: u16) -> u16 {
     !replace_in_sum(!checksum, old, new)
 }
 
-/// The same for a sum that is not complemented, as a sender leaves it that leaves the rest to the card.
+/// The same for a sum that is not complemented, as a sender leaves it for checksum offload to the NIC.
 pub(super) const fn replace_in_sum(sum: u16, old: u16, new: u16) -> u16 {
     fold(sum as u32 + !old as u32 + new as u32)
 }

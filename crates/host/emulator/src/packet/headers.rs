@@ -71,11 +71,10 @@ struct Internet {
 }
 
 impl Headers {
-    /// Reads a virtio header and the packet after it. What lies beyond the length that the IP header states is
-    /// no part of the packet.
+    /// Reads a virtio header and the packet after it. Bytes beyond the length in the IP header are not part of the packet.
     ///
     /// # Errors
-    /// When it is no whole IP packet, or its headers do not fit together.
+    /// If it is not a complete IP packet, or its headers are inconsistent.
     pub fn parse(frame: &[u8]) -> Result<Self, Fault> {
         let (vnet, packet) = frame.split_first_chunk::<VNET_LEN>().ok_or(Fault::Truncated)?;
         let vnet = Vnet::parse(*vnet).ok_or(Fault::Malformed)?;
@@ -115,7 +114,7 @@ impl Headers {
         Ok(headers)
     }
 
-    /// The checksum that is left to be done has to lie in the packet.
+    /// Checks that the checksum to be completed is within the packet.
     fn check_checksum(&self) -> Result<(), Fault> {
         let Some((start, offset)) = self.vnet.checksum else { return Ok(()) };
         let end = u32::from(start) + u32::from(offset) + 2;
@@ -225,8 +224,8 @@ fn internet_v6(packet: &[u8]) -> Result<Internet, Fault> {
     })
 }
 
-/// Follows IPv6 extension headers to what they precede (RFC 8200, section 4). Returns its protocol, where it is,
-/// and whether the packet is a fragment.
+/// Skips IPv6 extension headers (RFC 8200, section 4). Returns the upper-layer protocol, its offset, and whether the packet
+/// is a fragment.
 fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), Fault> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;

@@ -31,7 +31,7 @@ pub fn joined(frame: &[u8], headers: &Headers, next: &[u8], following: &Headers)
     }
     let payload_at = usize::from(headers.payload_at);
     let (one, two) = (frame.get(VNET_LEN..)?.get(..payload_at)?, next.get(VNET_LEN..)?.get(..payload_at)?);
-    // The headers that the second would have if a card had cut it from both.
+    // The headers that the second would have if a NIC had segmented both from one packet.
     let mut expected = one.to_vec();
     match headers.destination {
         Destination::V4(_) => {

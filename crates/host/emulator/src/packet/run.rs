@@ -42,7 +42,7 @@ pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: b
 /// Makes the headers of a whole packet those of some of its segments.
 fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
     let size = headers.vnet.segmentation.map_or(0, |(_, size)| size);
-    // At most what the whole packet has, which fits.
+    // At most the length of the complete packet, which fits.
     let length = headers.payload_at + payload as u16;
     match headers.destination {
         Destination::V4(_) => {
@@ -74,7 +74,7 @@ fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
     set_word(header, checksum_at, sum);
 }
 
-/// Says that congestion was met. Only for a packet that may be marked.
+/// Sets the CE mark. Only for a packet that may be marked.
 fn mark(header: &mut [u8], destination: Destination) {
     match destination {
         Destination::V4(_) => replace_v4(header, 0, word(header, 0) | 3),

@@ -1,5 +1,4 @@
-//! Packets for tests, and what a card would make of them, by the plainest means: nothing here is shared with what
-//! is tested.
+//! Packets for tests, and a simple model of how a NIC would segment them. It shares no code with the code under test.
 
 use super::vnet::VNET_LEN;
 

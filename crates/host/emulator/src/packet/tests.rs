@@ -1,4 +1,4 @@
-//! The packet code against a card that cuts, checksums and marks packet by packet.
+//! The packet code, compared with a NIC model that segments, checksums and marks packet by packet.
 
 use proptest::prelude::*;
 
@@ -64,8 +64,8 @@ fn receive(frame: &[u8], sample: &Sample) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    /// Cut anywhere into runs, each marked or not, each written as one packet and cut by the receiver's card: equal
-    /// to every segment cut, marked and checksummed alone.
+    /// Cut anywhere into runs, each marked or not, each written as one packet and segmented by the receiver's NIC: equal to
+    /// the segments cut, marked and checksummed one by one.
     #[test]
     fn runs_are_their_segments(sample in samples(), cuts in prop::collection::vec((1u16..6, any::<bool>()), 1..40)) {
         let frame = sample.frame();

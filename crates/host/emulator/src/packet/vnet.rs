@@ -1,4 +1,4 @@
-//! The virtio header (`struct virtio_net_hdr`): what the sender left to the card.
+//! The virtio header (`struct virtio_net_hdr`): the work that the sender left to the NIC.
 
 /// Its length.
 pub const VNET_LEN: usize = 10;
@@ -24,15 +24,15 @@ pub enum Segmentation {
 /// A virtio header.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Vnet {
-    /// The checksum is to be computed: from where on, and where in that it goes. In its place stands the sum of
-    /// the pseudo-header.
+    /// Checksum offload: the offset at which the sum starts, and the position of the checksum relative to it. The field
+    /// holds the sum of the pseudo-header.
     pub checksum: Option<(u16, u16)>,
     /// Segmentation of the packet: its type, and the payload bytes of a segment.
     pub segmentation: Option<(Segmentation, u16)>,
 }
 
 impl Vnet {
-    /// Reads a header, or none if it asks for what was never offered.
+    /// Reads a header; none if it requests an offload that was never offered.
     pub fn parse(bytes: [u8; VNET_LEN]) -> Option<Self> {
         let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] = bytes;
         let start = u16::from_le_bytes([start_low, start_high]);

@@ -1,5 +1,5 @@
-//! Delivery: segments of one packet that arrive one after another are handed over as one packet again, as a card
-//! does that coalesces what it receives.
+//! Delivery: segments of one packet that arrive one after another are delivered as one packet again, like receive
+//! coalescing in a NIC.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::packet::Headers;
 #[derive(Debug)]
 pub(crate) struct Delivery<'a> {
     pub(crate) host: HostId,
-    /// Time at which it is to be handed over.
+    /// Time of its delivery.
     pub(crate) due: Time,
     /// The packet as it was sent, behind its virtio header.
     pub(crate) frame: &'a [u8],
@@ -49,7 +49,7 @@ impl Hold {
         Self { host, coalesce, runs: Vec::new() }
     }
 
-    /// A segment arrives. Returns when what it began to hold is due, if it did.
+    /// Adds a segment that arrives. Returns the deadline of the packet that it began to hold, if any.
     pub(crate) fn arrive(
         &mut self,
         segment: &Segment,
@@ -72,7 +72,7 @@ impl Hold {
             if continues {
                 place = Some(at);
             } else if frames.get(held.frame).headers.flow == flow {
-                // Nothing overtakes what its own flow sent before.
+                // Segments never overtake earlier segments of their own flow.
                 self.runs.remove(at);
                 self.hand_over(held, held.due, frames, deliver);
                 continue;
@@ -94,7 +94,7 @@ impl Hold {
         (run.past - run.first == 1).then_some(run.due)
     }
 
-    /// Hands over what is due by now.
+    /// Delivers all packets that are due by now.
     pub(crate) fn flush(&mut self, now: Time, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
         while let Some(at) = self.runs.iter().position(|run| run.due <= now) {
             let run = self.runs.remove(at);

@@ -10,7 +10,7 @@ use crate::packet::{Headers, VNET_LEN, is_open, join, joined};
 /// The longest frame of a device: an IP packet and the virtio header.
 pub(crate) const LONGEST: usize = VNET_LEN + 65_535;
 
-/// Sizes of buffers. What is longer than the last but one changes places with the reader's buffer, uncopied.
+/// Sizes of buffers. A packet that is longer than the last but one swaps its buffer with the reader's, without a copy.
 const CLASSES: [usize; 3] = [2_048, 16_384, LONGEST];
 
 #[derive(Debug)]
@@ -48,8 +48,8 @@ impl Frames {
         Self { slots: Vec::new(), free: Vec::new(), spare: Default::default(), open: BTreeMap::new(), held: 0, limit }
     }
 
-    /// Keeps the first `length` bytes of `buffer`, which comes back as good as new, with other contents.
-    /// None if that is over the limit.
+    /// Keeps the first `length` bytes of `buffer`, which is replaced by another buffer with arbitrary contents. None if
+    /// that is over the limit.
     pub(crate) fn keep(&mut self, buffer: &mut Vec<u8>, length: usize, headers: Headers, to: HostId) -> Option<u32> {
         let class = CLASSES.iter().position(|&size| length <= size)?;
         if self.held + CLASSES[class] > self.limit {
@@ -117,7 +117,7 @@ impl Frames {
         &self.slots[number as usize]
     }
 
-    /// Some segments of a packet are gone.
+    /// Releases segments of a packet that have left.
     pub(crate) fn release(&mut self, number: u32, segments: u16) {
         let frame = &mut self.slots[number as usize];
         debug_assert!(frame.left >= segments, "more segments gone than there were");

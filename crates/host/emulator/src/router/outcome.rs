@@ -10,7 +10,7 @@ use crate::lateness::Lateness;
 pub struct Refused {
     /// Neither IPv4 nor IPv6, or headers that contradict themselves.
     pub malformed: u64,
-    /// Shorter than their headers say.
+    /// Packets shorter than their headers state.
     pub truncated: u64,
     /// Larger on the wire than the MTU.
     pub too_long: u64,
@@ -61,7 +61,7 @@ pub struct RouterOutcome {
     pub bottleneck: Option<String>,
 }
 
-/// Lateness above which the router and not the network is what is measured.
+/// Lateness above which the results measure the router, not the network.
 pub(super) const TOO_LATE: Span = Span::from_ms(1);
 /// Processor time in a second above which the router is overloaded.
 const TOO_BUSY: Span = Span::from_ms(900);

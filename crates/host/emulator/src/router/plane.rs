@@ -1,5 +1,5 @@
-//! The network in virtual time: packets read from a host pass the ports of their path and are delivered. It knows no
-//! clock and no device; the caller passes the time, and gets the due deliveries.
+//! The network in virtual time: packets read from a host pass the ports of their path and are delivered. It uses no clock
+//! and no device; the caller passes the time, and receives the due deliveries.
 //!
 //! Everything happens in the order (time, link), as in the simulator: arrivals at the far end of links, then ports that
 //! begin to serve waiting segments, then segments held by hosts. Each is computed for the time at which it is due, so a
@@ -26,8 +26,8 @@ use crate::packet::{Destination, Fault, Headers};
 /// Buffers that all queues together may hold.
 const MEMORY: usize = 2 << 30;
 
-/// A host's card is given no more while this much waits in it, which is never so little that the card falls idle
-/// before the router looks again.
+/// Maximum backlog of a host's NIC: it accepts no more packets while its backlog is longer. Large enough that the NIC does
+/// not become idle before the router polls it again.
 pub(super) const CARD: Span = Span::from_us(100);
 
 /// Receiver of the network's events.
@@ -81,7 +81,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) coalesce: Span,
     pub(crate) join: bool,
     pub(crate) series: &'a SeriesConfig,
-    /// Links whose departures are reported.
+    /// Links that report departures.
     pub(crate) watched: &'a [LinkId],
     pub(crate) mtu: u16,
     pub(crate) zero: &'a RunStart,
@@ -102,7 +102,7 @@ pub(crate) struct Plane {
     ports: Vec<OutputPort>,
     /// Segments on each link, with the time of their arrival, in that order.
     links: Vec<VecDeque<Segment>>,
-    /// True for a port whose service is among the events.
+    /// True for a port with a pending service event.
     served: Vec<bool>,
     holds: Vec<Hold>,
     frames: Frames,
@@ -161,8 +161,8 @@ impl Plane {
         }
     }
 
-    /// A host's kernel hands over a packet: the first `length` bytes of `buffer`, which may come back with other
-    /// contents. All that is due by `now` has been done.
+    /// Accepts a packet from a host's kernel: the first `length` bytes of `buffer`, which may be swapped for another
+    /// buffer. All events due by `now` have been handled.
     pub(crate) fn accept(
         &mut self,
         host: HostId,
@@ -231,12 +231,12 @@ impl Plane {
         self.done = now;
     }
 
-    /// By when to come again so that nothing is late.
+    /// Returns the time of the next call at which no event is late yet.
     pub(crate) fn next_at(&mut self) -> Option<Time> {
         self.alarm.next_at(self.done)
     }
 
-    /// From when on a host's card takes packets.
+    /// Returns the time from which a host's NIC accepts packets.
     pub(crate) fn card_takes_at(&self, host: HostId) -> Time {
         self.ports[self.network.uplink(host).index()].idle_at().saturating_sub(CARD)
     }
@@ -381,7 +381,7 @@ impl Plane {
         }
     }
 
-    /// Takes the samples whose time is before `now`.
+    /// Takes the samples that are due before `now`.
     fn sample(&mut self, now: Time) {
         let Some(&zero) = self.zero.get() else { return };
         let Some(now) = self.of_run(now) else { return };

@@ -1,4 +1,4 @@
-//! A port of the network: `fabric`'s, as the simulator has it, and what leaves it.
+//! A port of the network, as in the simulator (`fabric`), and the packets that leave it.
 
 use experiment::{ByKind, LinkOutcome};
 use fabric::{Arrival, DropCause, Item, Occupancy, Passage, Port, PortExtras, PortMode, PortOutlet, PortParams};
@@ -58,11 +58,11 @@ pub(crate) struct OutputPort {
 /// A segment that leaves a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// It is on the link. Marked if this port or one before has marked it.
+    /// On the link. Marked if this port or one before has marked it.
     Sent { segment: Segment, passage: Passage },
-    /// It leaves, and the link loses it.
+    /// Sent, and lost by the link.
     Lost { segment: Segment, passage: Passage },
-    /// The port dropped it.
+    /// Dropped by the port.
     Dropped { segment: Segment },
 }
 
@@ -113,13 +113,13 @@ impl OutputPort {
         Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), cut: 0 }
     }
 
-    /// A segment arrives. All that leaves goes to `left`: this one or others.
+    /// Queues a segment that arrives. Departing segments are added to `left`: this one or others.
     pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) {
         let mut outlet = Leaving { left, lost: &mut self.lost };
         self.extras.enqueue(&mut self.port, params, self.salt, segment, &mut outlet);
     }
 
-    /// Replays the service that begins before `until`. What leaves goes to `left`.
+    /// Replays the service that begins before `until`. Departing packets are added to `left`.
     pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<Left>) {
         let mut outlet = Leaving { left, lost: &mut self.lost };
         self.extras.advance(&mut self.port, params, self.salt, until, &mut outlet);

@@ -121,7 +121,7 @@ impl<C: Now> Observer for Output<C> {
             Ok(()) => self.written += 1,
             Err(_) => self.unwritable += 1,
         }
-        // What it was given may make it send at once.
+        // The packets delivered to it may make it send at once.
         device.ready = true;
     }
 
@@ -212,7 +212,7 @@ impl<C: Now + Copy> Worker<C> {
         Ok(outcome)
     }
 
-    /// Reads what hosts send whose cards take it. Returns how many packets, and whether there may be more.
+    /// Reads packets of hosts with a NIC that accepts them. Returns the number of packets, and whether there may be more.
     fn read_hosts(&mut self, mut now: Time, buffer: &mut Vec<u8>) -> (u64, bool) {
         let (mut packets, mut more) = (0, false);
         for host in 0..self.output.devices.len() {
@@ -228,9 +228,9 @@ impl<C: Now + Copy> Worker<C> {
                 }
                 match device.tun.receive(buffer) {
                     Ok(Some(length)) => {
-                        // Not the time of before the read: what was delivered since, or a moment in which this
-                        // thread did not run, may have made the host send only now, and a packet that leaves before
-                        // it was sent shortens a round trip below what the path takes.
+                        // Not the time before the read: a packet delivered since, or a moment in which this thread did not
+                        // run, may have made the host send only now, and a packet that leaves before it was sent shortens a
+                        // round trip below the path's minimum.
                         now = self.clock.now();
                         self.stalls.look(now);
                         self.plane.advance(now, &mut self.output);
@@ -245,7 +245,7 @@ impl<C: Now + Copy> Worker<C> {
         (packets, more)
     }
 
-    /// Sleeps until something is due or a host whose card takes it has something to send.
+    /// Sleeps until an event is due or a host with a NIC that accepts packets has one to send.
     fn sleep(&mut self, woken: Time, waited: &mut Vec<(usize, Waited)>) -> Result<(), Error> {
         let now = self.clock.now();
         let mut next = self.plane.next_at().unwrap_or(now + LOOK_UP);
@@ -273,7 +273,7 @@ impl<C: Now + Copy> Worker<C> {
     }
 }
 
-/// Lets the last events happen without delivering anything: nobody reads any more.
+/// An observer that delivers nothing while the last events happen: the hosts no longer read.
 struct Silent;
 
 impl Observer for Silent {
@@ -302,7 +302,7 @@ impl<C: Now> Busy<C> {
         }
         let used_ns = sys::thread_cpu_ns();
         let part = Span::from_ns((used_ns - self.second.1) as i64);
-        // The look may come late: by what a second of that time had.
+        // Measured over at least a second: the share per second of the time since the last measurement.
         let per_second = u128::from(part.unsigned_ps()) * 1_000_000_000_000
             / u128::from(now.since(self.second.0).unsigned_ps().max(1));
         self.busiest = self.busiest.max(Span::from_ps(per_second as i64));
@@ -447,7 +447,7 @@ mod tests {
         let mut buffer = vec![0; LONGEST];
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
         assert_eq!((packets, more), (TURN as u64 + 1, true));
-        // Later than a card holds, whose times are all that is asked for.
+        // Later than the NIC's maximum backlog: only the times matter here.
         assert!(idle_at(&worker, 1) > Time::ZERO + CARD, "the other host had its turn");
         let mut read = packets;
         while read < 51 {

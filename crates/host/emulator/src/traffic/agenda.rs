@@ -29,7 +29,7 @@ impl<'a> Agenda<'a> {
         self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
-    /// Returns a flow whose start time has passed, and removes it.
+    /// Returns and removes a flow with a start time that has passed.
     pub(super) fn pop_due(&mut self, now: Time) -> Option<usize> {
         let &Reverse((time, flow)) = self.starts.peek()?;
         if time > now {

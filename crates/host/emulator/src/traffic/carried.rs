@@ -1,5 +1,5 @@
-//! The flows over a transport of user space: somebody else's [`Carrier`] moves their bytes, this decides when they start and
-//! end, and samples them. As for TCP, all are connected before time zero.
+//! Flows over a user-space transport: the caller's [`Carrier`] moves their bytes, and this module starts, ends and samples
+//! them. As for TCP, all are connected before time zero.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 pub enum Event {
     /// Its receiver has read every byte.
     Received,
-    /// Its sender knows that the receiver's end has everything.
+    /// The sender knows that the receiver has all bytes.
     Delivered,
     /// Its connection broke, with the reason. No further events follow.
     Broken(String),
@@ -218,7 +218,7 @@ impl Loop<'_> {
         self.ended += 1;
     }
 
-    /// The last word on a flow.
+    /// Takes the final report on a flow.
     fn keep(&mut self, flow: usize) {
         let Seen { delivered, stats, acted, .. } = self.carrier.look(flow);
         let end = &mut self.end.flows[flow];
@@ -334,7 +334,7 @@ mod tests {
         let end = carried(&setup, None);
         let of = |flow: usize| (end.flows[flow].started, end.flows[flow].completed, end.flows[flow].delivered.get());
         assert_eq!([0, 1, 2].map(|flow| of(flow).2), [5_000_000, 1, 700_000]);
-        // 50 ms of the line, of which the time between its first byte and the clock's next look may be missing.
+        // 50 ms of the line; the time between the first byte and the clock's next poll may be missing.
         assert!(of(0).0 >= Time::from_ms(30) && of(0).1 >= of(0).0 + Span::from_ms(49), "{end:?}");
         // It learns of the other one's end a one-way delay, 3 ms of links, later.
         assert!(of(1).0 >= of(0).1 + Span::from_ms(3), "{end:?}");

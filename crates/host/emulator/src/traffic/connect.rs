@@ -171,7 +171,7 @@ fn failed(doing: &str) -> impl FnOnce(nix::errno::Errno) -> Error {
 fn allow_files(wanted: u64) {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     if soft < wanted {
-        // As root the hard limit goes up, too; otherwise it stays, and opening a socket reports the error.
+        // As root the hard limit is raised, too; otherwise it stays, and opening a socket reports the error.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted))
             .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard));
     }

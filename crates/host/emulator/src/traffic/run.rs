@@ -17,7 +17,7 @@ use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
 use crate::clock::Clock;
 use crate::socket_calls::{discard, tcp_info};
 
-/// Payload of a write: zeros, whose contents are never inspected. Its length is the maximum of one write.
+/// Payload of a write: zeros, because the contents are never inspected. Its length is the maximum of one write.
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
 /// Maximum that one flow writes or reads before the others get their turn.
@@ -140,7 +140,7 @@ impl Loop<'_> {
     fn interest(&self, flow: usize, events: EpollFlags) {
         if let Some(sender) = &self.made.flows[flow].sender {
             let mut event = EpollEvent::new(events, Token::Sender(flow).number());
-            // What is polled cannot fail to be polled for something else.
+            // A socket that is already polled cannot fail to be polled for another event.
             let _ = self.made.epoll.modify(sender, &mut event);
         }
     }
@@ -218,12 +218,12 @@ impl Loop<'_> {
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            // The end, or a reset: nothing more comes.
+            // The end, or a reset: no more data arrives.
             Ok(_) | Err(_) => self.made.flows[flow].receiver = None,
         }
     }
 
-    /// A flow is over: its last word is kept. A flow that broke is never complete, so what waits for that never starts.
+    /// A flow is over: its last report is kept. A broken flow is never complete, so flows that wait for its end never start.
     fn end(&mut self, flow: usize, completed: Time) {
         self.keep(flow);
         let state = &mut self.flows[flow];
@@ -357,8 +357,8 @@ pub(super) mod tests {
         assert!(end.flows[0].info.bytes_sent >= Bytes::new(5_000_000) && end.flows[0].info.data_segs_out > 0);
     }
 
-    /// A flow that waits for a receipt at its own host, its turn and another's end starts after all three and its computing
-    /// time. One whose cause breaks off or never comes does not start.
+    /// A flow that waits for a receipt at its own host, its turn and another flow's end starts after all three and its
+    /// computing time. A flow with a dependency that fails or is never met does not start.
     #[test]
     fn a_flow_waits_for_all_of_its_causes() {
         let mut causes = Causes::default();

@@ -36,8 +36,8 @@ fn failed(doing: impl Into<String>) -> impl FnOnce(Errno) -> Error {
     move |errno| failed(errno.into())
 }
 
-/// A socket that listens. It has the flows' congestion control before any SYN comes: a listener without it refuses ECN
-/// to a law that lives by it.
+/// A socket that listens. It has the flows' congestion control before any SYN arrives: a listener without it refuses ECN to
+/// a law that requires it.
 pub(super) fn listener(at: SocketAddr, congestion: &str) -> Result<TcpListener, Error> {
     let made = tcp(at, congestion)?;
     let backlog = Backlog::new(BACKLOG).map_err(failed("listen"))?;
@@ -72,7 +72,7 @@ pub(super) fn failure(socket: BorrowedFd<'_>) -> Option<io::Error> {
     }
 }
 
-/// The next connection that waits at a listener, and where it came from.
+/// Accepts the next pending connection of a listener, and returns its source.
 pub(super) fn accept(listener: &TcpListener) -> io::Result<Option<(TcpStream, SocketAddr)>> {
     match listener.accept() {
         Ok((stream, from)) => stream.set_nonblocking(true).map(|()| Some((stream, from))),
@@ -107,7 +107,7 @@ pub(super) fn acknowledged_ns(socket: BorrowedFd<'_>) -> Option<u64> {
     }
 }
 
-/// Closes a connection so that neither side goes on: a reset instead of a polite end.
+/// Closes a connection by a reset, so that both sides stop at once.
 pub(super) fn abort(socket: TcpStream) {
     let _ = setsockopt(&socket, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
     drop(socket);

@@ -98,11 +98,11 @@ fn a_device_deleted_is_out_of_reach_and_nothing_else() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let outcome = router.stop().unwrap();
     assert_eq!(outcome.refused.unwritable, 50, "{:?}", outcome.refused);
-    // It does not spin on what is gone.
+    // It does not spin on a removed device.
     assert!(outcome.cpu.ps() < outcome.wall.ps() / 2, "{} of {}", outcome.cpu, outcome.wall);
 }
 
-/// Not a test: what [`what_a_killed_process_left_is_found`] starts as another process, and kills.
+/// Not a test: the program that [`what_a_killed_process_left_is_found`] starts as another process, and kills.
 #[test]
 fn process_to_be_killed() {
     if std::env::var_os("NARROWS_TO_BE_KILLED").is_none() {

@@ -12,7 +12,7 @@ use units::Span;
 
 use crate::set::{ALICE, middle, set};
 
-/// A reader whose map is no BPF map: the kernel refuses the request for it.
+/// A reader with a map that is not a BPF map: the kernel refuses the request for it.
 struct NoMap(File);
 
 impl LawStateReader for NoMap {

@@ -39,7 +39,7 @@ impl Raw {
     }
 }
 
-/// Has the kernel cut what is sent into datagrams of `size` bytes.
+/// Makes the kernel cut sent data into datagrams of `size` bytes.
 pub(crate) fn cut_datagrams(socket: &UdpSocket, size: i32) -> bool {
     // SAFETY: the option takes an int, which the pointer is to.
     unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, (&raw const size).cast(), 4) == 0 }

@@ -97,7 +97,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
             clock.now().since(began)
         };
         let least = (0..20).map(round_trip).min().unwrap();
-        // Two links of 5 ms and four of 1 us; what the machine adds, without real-time priority, at its best.
+        // Two links of 5 ms and four of 1 us, plus the minimum delay of the machine, without real-time priority.
         assert!(least >= Span::from_us(10_004) && least < Span::from_us(11_500), "{address}: {least}");
         drop(stream);
         joined(PATIENCE, "the answers end", answers);
@@ -111,7 +111,7 @@ fn bytes_come_whole_through_losses() {
     let Some(set) = set(&PortConfig { loss: Frac::ratio(1, 100), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(3_000_000);
-    // What TCP sent twice may come after all bytes. Ten round trips, and less than the 200 ms of a timeout.
+    // TCP's retransmissions may arrive after all bytes. Ten round trips, and less than the 200 ms of a timeout.
     thread::sleep(Duration::from_millis(100));
     let outcome = router.stop().unwrap();
     let link = outcome.links[set.link("left>right").index()];

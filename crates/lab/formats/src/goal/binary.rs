@@ -124,7 +124,7 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
     Ok(goal)
 }
 
-/// The rank number and the processor tag that stand for any: -1 as 32 bits.
+/// The rank number and the processor tag that match any: -1 as 32 bits.
 const ANY: u32 = u32::MAX;
 
 /// Operations that wait for operation `on`, in the lists of its rank.

@@ -314,7 +314,7 @@ fn absent_data_leaves_no_section(browser: &mut Browser) -> Outcome {
     page.check("a title all the same", "document.title === 'Narrows report'")?;
     page.close()?;
 
-    // A run with nothing but a summary, as a run without sampling gives, and null in it where there is no value.
+    // A run that has only a summary, as a run without sampling has, with null for missing values.
     let bare = Run {
         label: "bare".into(),
         summary: json!({ "schema": 1, "flows": { "all": { "count": 0, "completed": 0, "fct_ns": null } }, "fairness": null }),
@@ -960,8 +960,8 @@ fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-/// The reader's choices are in the address: a page opened with it shows the same, and so does one whose address
-/// changes.
+/// Keeps the reader's choices in the address: a page opened with it shows the same view, and so does an open page when its
+/// address changes.
 fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
         [...document.querySelectorAll('[aria-pressed]:not([data-testid=theme] *)')].map((b) => b.ariaPressed), \
@@ -1001,7 +1001,7 @@ fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
     page.check("at its section", "Math.abs(document.querySelector('#queues').getBoundingClientRect().top) < 120")?;
     page.eval("location.hash = ''")?;
     page.wait_for(&format!("{SHOWN} === {first}"))?;
-    // What no page wrote changes nothing, and fails nowhere.
+    // Addresses that no page wrote change nothing, and cause no failure.
     page.eval("location.hash = '#x&load=7&grid.axis=no&grid.metric=__proto__&times.cls=no&times.hidden=%5B&laws.name=1&links.run=99&%&=&queues.hidden=null'")?;
     page.settle()?;
     page.check("nothing failed", "document.querySelector('.failed') === null")?;
@@ -1069,7 +1069,7 @@ fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
             return Err(format!("{place}: {rows} rows of {columns} columns:\n{csv}"));
         }
     }
-    // With the ends of error bars, without what the legend hides.
+    // With the ends of error bars, without series hidden in the legend.
     let csv = saved(&mut page, "#sweep", "csv")?;
     let head = csv.lines().next().unwrap_or_default().to_owned();
     if !head.contains("Uno: low,Uno: high") || head.contains("GEMINI") || csv.lines().count() != 8 {

@@ -5,7 +5,8 @@ use crate::{CATCH_SAVED, FITS, Outcome, WIDTHS, fits_everywhere, open, picture_s
 use report::ReportData;
 use serde_json::{Value, json};
 
-/// The scenario's name heads the page and the browser's tab, with what the scenario shows and its paper, if it has them.
+/// The scenario's name is the heading of the page and the title of the browser's tab, with its description and its paper,
+/// if it has them.
 pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> Outcome {
     let paper = "Uno: A One-Stop Solution (SC 2025), Fig. 8";
     let full = ReportData { name: "uno-fig8".into(), title: "Incast".into(), paper: paper.into(), ..sample::mixed() };
@@ -17,7 +18,7 @@ pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> Outcome {
         page.check("the tab", &format!("document.title === {}", json!(heading)))?;
         let shown = "document.querySelector('[data-testid=paper] cite')?.textContent ?? null";
         page.check("the paper", &format!("({shown}) === {}", json!(paper)))?;
-        // What comparisons depend on stands under the table of results.
+        // The conditions of comparisons are below the table of results.
         let lines = "[...document.querySelectorAll('[data-testid=condition]')].map((line) => line.textContent)";
         page.check(
             "the conditions",
@@ -201,7 +202,7 @@ pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> Outcome {
     page.check("points tell lines apart", &format!("{legend}[3].textContent === 'Uno, rtt_ratio 16'"))?;
     page.close()?;
 
-    // A seed of which nothing finished is a third of all flows.
+    // A seed without completed flows, with a third of all flows.
     let mut data = sample::seeds();
     data.runs[2].distributions.clear();
     data.runs[2].summary["flows"]["all"]["completed"] = json!(0);
@@ -269,7 +270,7 @@ pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) ->
     page.close()
 }
 
-/// True, or the first of several values whose digits exceed the precision of its interval, or are wrong.
+/// Returns true, or the first of several values that is wrong or has more digits than its interval justifies.
 const SPURIOUS: &str = r"(() => {
   let seed = 1;
   const random = () => { seed = (seed * 48271) % 2147483647; return seed / 2147483647; };

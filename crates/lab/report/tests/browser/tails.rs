@@ -51,7 +51,7 @@ pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut 
     fits_everywhere(&mut page, "pooled-plot", "sweep")?;
     page.close()?;
 
-    // What is left out is said, also where none of it is shown.
+    // The page states what was left out, even if it shows none of it.
     let mut data = sample::tails();
     data.points_left_out = 990;
     data.pooled.retain(|row| row.run < 9);

@@ -86,8 +86,8 @@ pub(crate) fn grid() -> ReportData {
     }
 }
 
-/// Two schemes of [`mixed`] on two datacenters whose links have the simulator's names, with failures and two iterations of a
-/// ring of eight ranks.
+/// Two schemes of [`mixed`] on two datacenters with the simulator's link names, failures and two iterations of a ring of
+/// eight ranks.
 pub(crate) fn training() -> ReportData {
     let mut data = mixed();
     data.runs.truncate(2);
@@ -208,7 +208,7 @@ pub(crate) fn ports() -> ReportData {
     data
 }
 
-/// Two schemes of [`mixed`], in whose runs cables fail: one for a while, two to the end, one that flaps.
+/// Two schemes of [`mixed`], with cable failures: one temporary, two permanent, one flapping.
 pub(crate) fn failing() -> ReportData {
     let mut data = mixed();
     data.runs.truncate(2);

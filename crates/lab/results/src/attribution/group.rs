@@ -26,7 +26,7 @@ pub struct OfRun<'a> {
 /// Kinds of roots.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RootKind {
-    /// Losses, and what followed from them; without a cause where nothing was lost.
+    /// Losses and their consequences; without a cause if no packet was lost.
     Loss(Option<DropCause>),
     /// Queues behind others.
     Queueing,

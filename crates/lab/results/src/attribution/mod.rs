@@ -1,10 +1,10 @@
-//! The causes of slow flows: what a flow's completion time beyond the ideal was spent on, and who is to blame.
+//! The causes of slow flows: a breakdown of the completion time beyond the ideal, and the flows responsible for each part.
 //!
-//! The input is the log of a recorded run ([`experiment::Recording`]). [`walk`](critical_path) goes backwards from a
-//! flow's completion along its critical path: the last acknowledgement, the packet that it acknowledges, the event that
-//! let that packet go when it left, and so on to the start. Each picosecond of the completion time lies in exactly one
-//! step. A second recording counts the flows that used the links of these steps meanwhile. [`Paths::attribute`]
-//! subtracts the time that an ideal flow needs, too, and assigns the rest to causes.
+//! The input is the log of a recorded run ([`experiment::Recording`]). [`walk`](critical_path) goes backwards from a flow's
+//! completion along its critical path: the last acknowledgement, the packet that it acknowledges, the event that released
+//! that packet, and so on to the start. Each picosecond of the completion time belongs to exactly one step. A second
+//! recording counts the flows that used the links during these steps. [`Paths::attribute`] subtracts the time that an ideal
+//! flow also needs, and assigns the rest to causes.
 
 mod group;
 mod shares;

@@ -54,7 +54,7 @@ pub enum Cause {
     Hold,
     /// The receiver holds acknowledgements back.
     Receiver,
-    /// Packets lie in hosts before the transport receives them.
+    /// Packets wait in hosts before the transport receives them.
     HostDelay,
     /// The flow's packets that were sent again fill its path.
     Resent,
@@ -195,7 +195,7 @@ struct Walked<'a> {
     logged: Logged<'a>,
     uplink: LinkId,
     path: CriticalPath,
-    /// The time that what was sent again takes on the narrowest link.
+    /// Time of retransmissions on the narrowest link.
     resent: u64,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Paths<'a> {
         self.flows.iter().map(|flow| &flow.path)
     }
 
-    /// Times of links whose use [`Paths::attribute`] needs.
+    /// Link usage intervals that [`Paths::attribute`] needs.
     pub fn spans(&self) -> &[LinkSpan] {
         &self.spans
     }
@@ -411,7 +411,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
         let time = step.end.since(step.start).unsigned_ps();
         match step.kind {
             StepKind::Flight { .. } => own += time,
-            // Shared out below by what their links sent.
+            // Divided below by the bytes that the flows sent over the links.
             StepKind::Queue { .. } | StepKind::Nic => {}
             StepKind::NicPause => sums.add(Cause::Pause { link: *uplink }, time),
             StepKind::Pacer => rate += time,
@@ -429,7 +429,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     for usage in usages {
         let (cause, idle) = match usage.purpose {
             Purpose::Queue if usage.pauses => (Cause::Queueing { link: usage.link }, Cause::Pause { link: usage.link }),
-            // What the link lost is not in its use.
+            // The link's usage does not include lost packets.
             Purpose::Queue => (Cause::Queueing { link: usage.link }, Cause::Queueing { link: usage.link }),
             Purpose::Nic => (Cause::HostQueue { link: usage.link }, Cause::Unknown),
             Purpose::Round(_) | Purpose::Rate(_) | Purpose::Credit => continue,
@@ -458,7 +458,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     for (time, usages) in held.into_iter().chain([(beyond - resent, &rounds)]) {
         share_out(&mut sums, time, usages, *uplink);
     }
-    // Waits may overlap with what an ideal flow needs: then they count for that much less.
+    // Waits may overlap with the time that an ideal flow needs: then they count for that much less.
     settle(&mut sums, took.unsigned_ps().saturating_sub(ideal));
     let mut shares: Vec<Share> = sums
         .times

@@ -1,4 +1,4 @@
-//! The critical path of a flow: walked backwards from its completion, from what happened to what it waited for.
+//! The critical path of a flow: walked backwards from its completion, from each event to the event that it waited for.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub enum StepKind {
     },
     /// The receiver has the data and holds the acknowledgement back.
     Receiver,
-    /// A packet lies in the host before the transport receives it.
+    /// A packet waits in the host before the transport receives it.
     HostDelay,
     /// Not explained by the log.
     Unknown,
@@ -169,7 +169,7 @@ struct Walk<'a> {
     sent_over: Vec<(usize, Vec<LinkId>)>,
 }
 
-/// Returns true if the sender can do nothing before something comes.
+/// Returns true if the sender cannot act before a packet arrives.
 fn is_blocked(view: &SenderView) -> bool {
     matches!(view.waits, SenderWait::Window | SenderWait::Acks)
 }
@@ -262,7 +262,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Explains what the sender received.
+    /// Explains the packet that the sender received.
     fn trigger(&mut self, place: usize) -> Next {
         let event = &self.log.sender[place];
         let (Some(packet), spec) = (event.trigger, &self.setup.flows[self.log.flow as usize]) else {
@@ -272,7 +272,8 @@ impl Walk<'_> {
         let steps = self.steps.len();
         let left = self.flight(packet, event.time, spec.src);
         if !packet.answers_data() {
-            // A signal says nothing of a packet of the flow: the time since the last departure was spent waiting for it.
+            // The signal does not refer to a packet of the flow: the time since the last departure was spent waiting for
+            // the signal.
             let kind = if packet.is_credit() { StepKind::Credit } else { StepKind::Unknown };
             return self.departure_before(place, kind);
         }
@@ -326,7 +327,7 @@ impl Walk<'_> {
         if is_blocked(&view) {
             return self.released(event, place);
         }
-        // One wait after the other, back to what ended a lack of window, or to the flow's last departure.
+        // One wait after the other, back to the event that ended a lack of window, or to the flow's last departure.
         loop {
             let first = self.since(last);
             let waited = self.steps.len();
@@ -349,8 +350,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The first event of those, one after the other up to this one, in which the sender could send but for the same kind of
-    /// wait. It goes back to the flow's last departure at most.
+    /// Returns the first of the consecutive events up to this one in which the same kind of wait held the sender. Goes back
+    /// to the flow's last departure at most.
     fn since(&self, place: usize) -> usize {
         let kind = |event: &SenderEvent| event.view.map(|view| std::mem::discriminant(&view.waits));
         let events = &self.log.sender;
@@ -361,7 +362,7 @@ impl Walk<'_> {
         first
     }
 
-    /// Explains what let a packet go that the window, or a lack of something to send, had held: the event `by`.
+    /// Explains the release of a packet that the window, or a lack of data, had delayed: the event `by`.
     fn released(&mut self, event: &SenderEvent, by: usize) -> Next {
         let events = &self.log.sender;
         let cause = &events[by];

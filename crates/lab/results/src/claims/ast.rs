@@ -1,4 +1,4 @@
-//! The claim language as trees, and as text: what is printed reads back as the same tree.
+//! The claim language as trees, and as text: the printed form parses to the same tree.
 
 use std::fmt;
 
@@ -159,7 +159,7 @@ pub enum Subject {
     },
     /// `fairness.KEY`.
     Fairness(FairnessKey),
-    /// `predicts.KEY`: what goes with the next packet's one-way delay.
+    /// `predicts.KEY`: the correlation of a signal with the next packet's one-way delay.
     Predicts(Predictor),
     /// `credits.KEY`.
     Credits(CreditsKey),

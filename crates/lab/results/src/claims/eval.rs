@@ -75,10 +75,10 @@ impl<'a> Runs<'a> {
         self.find(run).ok().map(|entry| entry.summary)
     }
 
-    /// Returns the run with the id `name`, else the only run whose id `name` abbreviates.
+    /// Returns the run with the id `name`, else the only run with `name` as an abbreviation of its id.
     ///
     /// # Errors
-    /// No such run, or several.
+    /// No run matches, or several do.
     fn find(&self, name: &str) -> Result<Entry<'a>, EvalError> {
         if let Some(entry) = self.0.get(name) {
             return Ok(*entry);
@@ -494,7 +494,7 @@ pub(super) fn flows_of(choice: &str) -> Option<std::ops::Range<u32>> {
     }
 }
 
-/// Payload acknowledged between every two samples in turn of a flow that lie in the window, in bits a second.
+/// Rates of a flow in bits per second: the payload acknowledged between consecutive samples in the window.
 fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Window>) -> Vec<f64> {
     let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut values = Vec::new();

@@ -21,8 +21,8 @@ enum Side {
     Above,
 }
 
-/// Returns what must at least hold of a claim with this check: the direction, and that each value that the check wants in a
-/// range is of the order of magnitude of that range.
+/// Returns the minimum that a claim with this check has to satisfy: its direction, and for each value with a range the
+/// order of magnitude of that range.
 pub(super) fn with_magnitude(direction: &Check, check: &Check) -> Check {
     let bounds: Vec<Bound<'_>> = check.all.iter().flat_map(bounds).collect();
     let in_range = |bound: &&Bound<'_>| {
@@ -44,7 +44,7 @@ fn bounds(comparison: &Comparison) -> Vec<Bound<'_>> {
     vec![bound(left, of_left, right), bound(right, of_right, left)]
 }
 
-/// The same comparison, strict or not, with what is bounded on the left.
+/// Returns the same comparison, strict or not, with the bounded value on the left.
 const fn one_way(order: Order, side: Side) -> Order {
     match (side, order) {
         (Side::Below, Order::Above | Order::Below) => Order::Above,

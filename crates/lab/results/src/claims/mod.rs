@@ -60,7 +60,7 @@ pub enum Verdict {
     /// The check fails and the direction holds; of a range, the value is of its order of magnitude.
     #[serde(rename = "direction only")]
     DirectionOnly,
-    /// The seeds do not decide: the confidence interval of the difference lies on both sides.
+    /// The seeds do not decide: the confidence interval of the difference includes both outcomes.
     #[serde(rename = "undecided")]
     Undecided,
     /// Neither holds.
@@ -346,7 +346,7 @@ fn told(mean: Mean) -> Mean {
     Mean { margin: mean.margin.filter(|margin| *margin > 0.0), ..mean }
 }
 
-/// The key of a grid that stands for the seed.
+/// The key of a grid that means the seed.
 pub const SEED: &str = "seed";
 
 /// Returns the name of a run in claims: its ID without the part that names its seed.

@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         if self.sign(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
     }
 
-    /// The name that comes next, if one does.
+    /// The next token, if it is a name.
     fn peek_name(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -296,7 +296,7 @@ impl<'a> Parser<'a> {
                 self.at = start + end;
                 Ok(Some(unit))
             }
-            // A word further on is someone else's.
+            // A word after a space belongs to the enclosing expression.
             None if space > 0 => Ok(None),
             None => {
                 let known: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();
@@ -341,7 +341,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One of a set of words, if one comes.
+    /// The next token, if it is one of a set of words.
     fn one_of_if_any<W: Word>(&mut self) -> Option<W> {
         let found = self.peek_name()?;
         let word = named(found)?;

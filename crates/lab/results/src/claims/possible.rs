@@ -26,7 +26,7 @@ pub struct Names {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Named {
     names: BTreeSet<String>,
-    /// Some run has one alone, which `all` stands for.
+    /// Set if a run has only one, which `all` then means.
     lone: bool,
 }
 
@@ -95,7 +95,7 @@ impl Names {
         Err(EvalError::NoClass { metric: metric.to_string(), class: class.to_owned(), known })
     }
 
-    /// Refuses a metric whose class of flows, job, step or schedule no run has.
+    /// Refuses a metric if no run has its class of flows, job, step or schedule.
     fn metric(&self, metric: &Metric) -> Result<(), EvalError> {
         let training = |job: &str| self.training.check(metric, "training job", job);
         let wrong = |reason: String| Err(EvalError::NotMeasured { metric: metric.to_string(), reason });

@@ -8,7 +8,7 @@ use super::seeds::{Answer, answer, shortfall};
 use super::{Claim, EvalError, Judgement, Runs, Verdict};
 use crate::mean::Mean;
 
-/// The least share of a shortfall whose disappearance counts as a part of its cause.
+/// Minimum share of a shortfall that a change must remove to count as part of its cause.
 const LEAST_SHARE: f64 = 0.2;
 
 /// The outcome of a claim's trial: its judgement with the change, against that without.
@@ -17,8 +17,8 @@ pub enum Outcome {
     /// With the change the claim is reproduced.
     #[serde(rename = "shown")]
     Shown,
-    /// With the change the claim is not reproduced, but its direction now is, or at least a fifth of what it lacked is gone in
-    /// each comparison that failed, by the 95 % confidence interval over the seeds.
+    /// With the change the claim is not reproduced, but its direction now is, or each failed comparison lost at least a
+    /// fifth of its shortfall, by the 95 % confidence interval over the seeds.
     #[serde(rename = "in part")]
     InPart,
     /// With the change the seeds do not decide the claim.
@@ -106,7 +106,7 @@ pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]
 struct Removed {
     /// Share of the shortfall, the least over the comparisons that failed.
     share: f64,
-    /// In each comparison that failed, the confidence interval of the change lies on the side of the claim.
+    /// In each comparison that failed, the confidence interval of the change is entirely on the side of the claim.
     is_significant: bool,
 }
 

@@ -231,7 +231,7 @@ fn iterations_and_schedules_can_be_asked_for() {
     assert!(of(&summary, "llama.iteration.mean").unwrap_err().contains("there are gpt"));
     assert!(of(&summary, "tree.end_to_end").unwrap_err().contains("6 of its 7 flows ended"));
     assert!(of(&summary, "end_to_end").unwrap_err().contains("there are ring, tree"));
-    // Nothing is known of iterations that did not end.
+    // Unfinished iterations have no values.
     let mut open = summary.clone();
     open.jobs.0[0].1.training = Some(Training {
         critical: crate::Ordered(vec![("compute".into(), 0.0), ("pipeline".into(), 0.0)]),
@@ -541,7 +541,7 @@ fn over_seeds(a_ms: &[f64]) -> Judgement {
     faster().judge(&runs)
 }
 
-/// A cause is shown if the claim holds without it, and shown in part if a fifth of what it lacked is gone in all seeds alike.
+/// A cause is shown if the claim holds without it, and shown in part if a fifth of the shortfall is gone for all seeds.
 #[test]
 fn a_cause_is_shown_where_the_difference_goes_with_it() {
     let tried = |before: &[f64], after: &[f64]| {

@@ -1,4 +1,4 @@
-//! The words of the claim language: what of a run a claim may name, each kind a type.
+//! The words of the claim language: the parts of a run that a claim may name, with a type for each kind.
 
 use fabric::LinkClass;
 

@@ -1,11 +1,11 @@
 //! The layout of a directory of results, and the files in it that belong to Narrows.
 //!
 //! ```text
-//! OUT/manifest.json, summary.json, report.html      the last whole set: of one run, with its tables,
+//! OUT/manifest.json, summary.json, report.html      the last complete set: of one run, with its tables,
 //! OUT/runs/RUN/                                     or of a grid, with a folder a run
-//! OUT/ledger.sqlite                                 of several runs: what was tried when, and what failed
-//! OUT/.narrows.lock                                 while somebody writes
-//! OUT/.next/plan.json, .next/runs/RUN/              the set in the making, and its finished runs
+//! OUT/ledger.sqlite                                 of several runs: attempts with their times, and failures
+//! OUT/.narrows.lock                                 during a write
+//! OUT/.next/plan.json, .next/runs/RUN/              the unfinished set, and its finished runs
 //! OUT/.next/building/, whole/, moving/, old/        the last step, see `settle`
 //! ```
 //!
@@ -30,7 +30,7 @@ pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 
 pub const NEXT: &str = ".next";
 /// The list of the runs that the new set will have.
 pub(super) const PLAN: &str = "plan.json";
-/// The new set while it is put together.
+/// The new set during its assembly.
 pub(super) const BUILDING: &str = "building";
 /// The new set, whole, while the old one is in its place or on its way out.
 pub(super) const WHOLE: &str = "whole";
@@ -103,7 +103,7 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in entries(set)? {
         match entry.name.as_str() {
             name if !entry.is_directory && is_file(name) => {}
-            // Runs that were put aside one by one lie here, too.
+            // Runs that were moved aside one by one are here, too.
             _ if entry.is_directory => of_set(&entry.path, found)?,
             _ => found.push(entry.path),
         }
@@ -198,7 +198,7 @@ pub(super) fn leftovers(out: &Path) -> Vec<PathBuf> {
 /// When something cannot be removed.
 pub(super) fn remove(directory: &Path) -> io::Result<()> {
     let mut found = entries(directory)?;
-    // The manifest and the plan go last: stopped half-way, what is left is still known as ours.
+    // The manifest and the plan are removed last: if this is interrupted, the remaining files are still known as ours.
     found.sort_by_key(|entry| entry.name == MANIFEST || entry.name == PLAN);
     for entry in found {
         if entry.is_directory {
@@ -218,8 +218,8 @@ pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The results directory that a path lies in, however deep, if any: the outermost one. For a path that does not exist,
-/// its directory counts.
+/// Returns the results directory that contains a path at any depth, if any: the outermost one. For a path that does not
+/// exist, its directory counts.
 pub fn results_around(path: &Path) -> Option<PathBuf> {
     let there = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
     let inside = if there.is_dir() { Some(there.as_path()) } else { there.parent() };
@@ -227,9 +227,9 @@ pub fn results_around(path: &Path) -> Option<PathBuf> {
     inside?.ancestors().filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
 
-/// The results directory that a directory of results would lie in, existing or not; its own results do not count.
+/// Returns the results directory that would contain a directory of results, existing or not; its own results do not count.
 pub(super) fn results_above(out: &Path) -> Option<PathBuf> {
-    // Links count for what they point at, as far as the path exists.
+    // Links are resolved, as far as the path exists.
     let path = std::path::absolute(out).ok()?;
     let existing = |(missing, path): (usize, &Path)| Some((missing, fs::canonicalize(path).ok()?));
     let (missing, there) = path.ancestors().enumerate().find_map(existing)?;
@@ -363,7 +363,7 @@ mod tests {
         for theirs in theirs {
             write(&out.join(theirs), "mine");
         }
-        // Directories are named, not what is in them.
+        // Errors name directories, not their contents.
         let named = |name: &str| match name {
             "runs/uno/deep/flows.parquet" | "thesis/chapter.txt" => out.join(name).parent().unwrap().to_path_buf(),
             name => out.join(name),
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(foreign(&out).unwrap(), [out.join("runs/kept")]);
         write(&out.join("manifest.json"), &sealed(""));
         assert_eq!(foreign(&out).unwrap(), ["a", "kept"].map(|run| out.join("runs").join(run)));
-        // What a person edited says nothing.
+        // A user's edits do not matter.
         write(&out.join("manifest.json"), OURS);
         assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
     }
@@ -443,19 +443,19 @@ mod tests {
             assert!(said().starts_with(&expected), "{}", said());
             let beside = if manifest.starts_with("runs") { "`runs/a/flows.parquet`" } else { "`summary.json`" };
             assert!(said().contains(beside) && said().contains("--anew"), "{}", said());
-            // Beside a person's file it is that which is named.
+            // Next to a user's file, the error names that file.
             write(&out.join("mine"), "mine");
             assert!(said().contains("that Narrows did not write"), "{}", said());
             fs::remove_file(out.join("mine")).unwrap();
             write(&path, OURS);
         }
-        // Another program's manifest says that the files are not ours.
+        // A manifest of another program shows that the files are not ours.
         write(&out.join("manifest.json"), "{}");
         assert!(said().contains("that Narrows did not write"), "{}", said());
         write(&out.join("manifest.json"), OURS);
         write(&out.join(".next/runs/a/manifest.json"), OURS);
         assert!(said().contains(".next/plan.json` is missing, so Narrows"), "{}", said());
-        // What a stopped command left beside them may be deleted.
+        // Leftovers of a stopped command next to them may be deleted.
         write(&out.join(".next/plan.json"), OURS);
         write(&out.join("page.html.partial-7"), "half");
         assert!(said().contains("`page.html.partial-7` (left by a stopped command; you may delete it)"), "{}", said());

@@ -51,13 +51,13 @@ pub struct Set {
     pub runs: Vec<RunResults>,
     /// The set in the making that these runs are of; none if the set is complete.
     pub unfinished: Option<Unfinished>,
-    /// The set in the making that lies next to these runs, if they are a complete set.
+    /// The unfinished set next to these runs, if they are a complete set.
     pub beside: Option<Unfinished>,
     /// Files that were edited or are gone, and that these runs were not read from.
     pub differing: Vec<Differing>,
     /// The number of runs without a hash: their own manifests or the grid's are of earlier versions.
     pub unchecked: usize,
-    /// The process that ended while it put the set in place, if one did. This process finished its work.
+    /// The process that ended while it moved the set into place, if one did. This process finished its work.
     pub taken_over: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct Unfinished {
     pub of: usize,
     /// The runs that are not finished, in the set's order.
     pub missing: Vec<String>,
-    /// The command that goes on with it.
+    /// The command that continues it.
     pub command: String,
 }
 
@@ -85,10 +85,10 @@ impl std::fmt::Display for Unfinished {
     }
 }
 
-/// Reads a directory of results. If a writer ended while it put a set in place, that is finished first.
+/// Reads a directory of results. If a writer ended while it moved a set into place, that is finished first.
 ///
 /// # Errors
-/// When it has no results, or a file is missing, damaged or of another version.
+/// If it has no results, or a file is missing, damaged or of another version.
 pub fn load_set(directory: &Path) -> Result<Set, Error> {
     const TRIES: u32 = 20;
     let manifest = || files::read(&directory.join(MANIFEST), JSON).ok();
@@ -111,7 +111,7 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
     let opened = match open_manifest(directory) {
         Ok(opened) => opened,
         Err(error) => {
-            // A manifest that is there and wrong is the user's to know of.
+            // A manifest that exists and is invalid is reported to the user.
             let is_missing = !directory.join(MANIFEST).exists();
             let Some(plan) = plan.filter(|_| is_missing) else { return Err(error) };
             let known = finished(directory, &plan).map(|(_, folder)| load_known(&folder));
@@ -155,7 +155,7 @@ fn counted(known: Vec<(RunResults, bool)>) -> (Vec<RunResults>, usize) {
     (known.into_iter().map(|(run, _)| run).collect(), unchecked)
 }
 
-/// Reads a grid's run, which must be the one that its folder stands for. `index` is its place in the manifest.
+/// Reads a grid's run, which must be the run that its folder is named for. `index` is its place in the manifest.
 fn load_entry(
     directory: &Path,
     grid: &GridManifest,
@@ -220,7 +220,7 @@ pub(super) fn differing(directory: &Path) -> Vec<Differing> {
     grid.map(|grid| differing_of(directory, &grid)).unwrap_or_default()
 }
 
-/// Takes a directory of results. If a writer ended while it put a set in place, that is finished first.
+/// Takes a directory of results. If a writer ended while it moved a set into place, that is finished first.
 ///
 /// # Errors
 /// When the directory has no results, when another process holds it, or when the set cannot be put in place.
@@ -233,7 +233,7 @@ pub fn lock(directory: &Path, command: &str) -> Result<Lock, Error> {
     Ok(lock)
 }
 
-/// The runs of a plan that are finished, and where each lies. While the set is put together, some lie in it already.
+/// The finished runs of a plan, with the directory of each. During the assembly of the set, some are already in it.
 fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
     let next = directory.join(NEXT);
     plan.runs.iter().filter_map(move |run| {
@@ -262,8 +262,8 @@ pub(super) fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
     decode(value, &path).map(Some)
 }
 
-/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and
-/// returns that process.
+/// Waits while another process moves a set into place, which takes milliseconds. If that process has died, finishes its
+/// work and returns its name.
 fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
     let mut dead = None;
@@ -634,7 +634,7 @@ mod tests {
         assert!(said.contains("summary.json` has schema 2; this version reads schema 1"), "{said}");
         let said = edit("manifest.json", "{", "{{");
         assert!(said.contains("manifest.json` is not JSON: "), "{said}");
-        // What is still a manifest, or a summary, and says something else.
+        // Still a valid manifest or summary, with different contents.
         let said = edit("manifest.json", "\"seed\": 1", "\"seed\": 7");
         assert!(said.ends_with("manifest.json` is not as it was written: its SHA-256 is not the one in it"), "{said}");
         let said = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": 1");
@@ -726,7 +726,7 @@ mod tests {
             let said = said_with(names);
             assert!(said.ends_with(is_of_a), "{said}");
         }
-        // A run of the same name and scenario: of other results, of another seed, say.
+        // A run of the same name and scenario with other results, for example of another seed.
         let path = target.join("runs/b/manifest.json");
         let before = fs::read(&path).unwrap();
         let mut other: Value = serde_json::from_slice(&before).unwrap();

@@ -1,4 +1,5 @@
-//! `manifest.json`: what a directory holds and what replays it. Of a simulated run it is the same on every machine.
+//! `manifest.json`: the contents of a directory and the data to replay them. For a simulated run it is the same on every
+//! machine.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -205,7 +206,7 @@ impl Plan {
         }
     }
 
-    /// Returns whether the set is one run, whose files lie in the directory itself.
+    /// Returns whether the set is one run, with its files in the directory itself.
     pub fn is_alone(&self) -> bool {
         self.runs.len() == 1
     }
@@ -282,10 +283,10 @@ pub(super) fn take_hash(manifest: &mut Value) -> Result<bool, Difference> {
     if is_as_written { Ok(true) } else { Err(Difference::Changed { known: "it" }) }
 }
 
-/// The hash of a summary, or of the summaries of a grid, without what differs between repetitions: `engine`.
+/// The hash of a summary, or of the summaries of a grid, without the part that differs between repetitions: `engine`.
 ///
 /// # Errors
-/// When it is not JSON.
+/// If it is not JSON.
 pub(super) fn hash_of_summary(text: &[u8]) -> Result<FileHash, serde_json::Error> {
     let mut value: Value = serde_json::from_slice(text)?;
     let runs = value.get("runs").and_then(Value::as_array).map_or(0, Vec::len);

@@ -1,5 +1,5 @@
-//! Runs on disk. A new set lies next to the old one until it is complete. So no half-written run looks finished, and
-//! nothing is lost, whatever ends the writer. [`Writer`] has the steps.
+//! Runs on disk. A new set is next to the old one until it is complete. Therefore no partially written run looks finished,
+//! and no data is lost if the writer is killed. [`Writer`] has the steps.
 
 mod layout;
 mod load;
@@ -51,7 +51,7 @@ pub const REPORT: &str = "report.html";
 /// The folder of a grid's runs.
 pub const RUNS: &str = "runs";
 
-/// Everything that a run leaves.
+/// All results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResults {
     /// The manifest, from which the run can be repeated.
@@ -71,7 +71,7 @@ pub struct RunResults {
 }
 
 impl RunResults {
-    /// Everything that a run leaves.
+    /// Collects all results of a run.
     ///
     /// # Errors
     /// When the description does not fit the run.
@@ -91,7 +91,7 @@ impl RunResults {
         Ok(Self { manifest, summary, flows, ports, rates, switches, pauses })
     }
 
-    /// Writes all files into an empty directory. Errors name them as in `shown`, where they will lie in the end.
+    /// Writes all files into an empty directory. Errors name them as in `shown`, their final place.
     pub(crate) fn write(&self, directory: &Path, shown: &Path) -> Result<(), Error> {
         if !directory.is_dir() {
             fs::create_dir(directory).map_err(Error::io("create", shown))?;
@@ -121,13 +121,13 @@ impl RunResults {
             file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;
             manifest.files.push(FileHash { name: name.to_owned(), sha256: files::hexadecimal(&hash.finalize()) });
         }
-        // Last: it knows what the others hold.
+        // Last, because it has the hashes of the other files.
         text(MANIFEST, &manifest::text_of(&manifest))?;
         files::sync_directory(directory).map_err(Error::io("write", shown))
     }
 }
 
-/// Hashes what is written.
+/// A writer that hashes the bytes written through it.
 struct Hashed<'a> {
     out: &'a mut (dyn Write + Send),
     hash: &'a mut Sha256,

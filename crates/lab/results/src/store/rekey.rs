@@ -1,5 +1,5 @@
-//! New keys for finished runs, where two builds were shown to give the same results: a comparison of what two builds left
-//! of a run, value by value, and the adoption of kept runs under the keys of the newer build.
+//! New keys for finished runs, after two builds were shown to have the same results: a comparison of two builds' results
+//! for a run, value by value, and the adoption of kept runs under the keys of the newer build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,8 +85,8 @@ pub enum Unequal {
     },
 }
 
-/// Compares what two builds left of a run, in two directories, bit by bit. Columns are compared by their position; their
-/// names may differ as `renames` says.
+/// Compares the results of a run by two builds, in two directories, bit by bit. Columns are compared by position; their
+/// names may differ as listed in `renames`.
 ///
 /// # Errors
 /// If a file cannot be read, or anything differs.

@@ -1,7 +1,7 @@
 //! The last step: a new set takes the old one's place.
 //!
-//! Files are renamed one by one, and the directory itself is not: it may be mounted, or be a shell's working directory.
-//! The directory shows at any time how far this came, so the next process finishes it:
+//! Files are renamed one by one, and the directory itself is not: it may be mounted, or be a shell's working directory. The
+//! directory shows the progress at any time, so that the next process can finish it:
 //!
 //! 1. `.next/whole` is there: what of ours lies in the directory is the old set. It moves to `.next/old`.
 //! 2. `whole` is renamed to `.next/moving`. From here on what of ours lies in the directory is the new set.
@@ -57,7 +57,7 @@ fn steps(out: &Path) -> io::Result<()> {
     let (whole, moving, old) = (next.join(WHOLE), next.join(MOVING), next.join(OLD));
     if whole.is_dir() {
         put_aside(out, &old)?;
-        // That the old set is out must be on the disk before anything says so.
+        // The removal of the old set must be on disk before any file records it.
         files::sync_directory(out)?;
         files::sync_directory(&old)?;
         fs::rename(&whole, &moving)?;
@@ -78,7 +78,7 @@ fn steps(out: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves the set that lies in the directory to `old`, its manifest first.
+/// Moves the current set of the directory to `old`, its manifest first.
 fn put_aside(out: &Path, old: &Path) -> io::Result<()> {
     fs::create_dir_all(old)?;
     // The manifest is the first of the names.
@@ -184,7 +184,7 @@ mod tests {
             settle(&out).unwrap();
             is_new(&out);
         }
-        // Nor is what looks like a set of ours and has no plan of ours touched.
+        // A set that looks like ours but has no plan of ours is not touched either.
         let (_scratch, out) = prepared("no-plan");
         fs::write(out.join(".next/plan.json"), "{}").unwrap();
         assert!(!is_unsettled(&out));

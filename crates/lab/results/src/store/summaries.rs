@@ -142,7 +142,7 @@ mod tests {
         assert!(frame.columns.iter().all(|(name, _)| !name.starts_with("engine")));
     }
 
-    /// Shards of a sweep have tables of the same columns, though each has the runs of one scheme and what they measured.
+    /// Shards of a sweep have tables of the same columns, though each has the runs and measurements of one scheme.
     #[test]
     fn columns_do_not_depend_on_the_runs() {
         let run = |law: &str, trims: u64| {

@@ -23,7 +23,7 @@ use crate::{Difference, Differing, Error, json, parquet};
 #[derive(Debug)]
 pub struct Writer {
     out: PathBuf,
-    /// Taken until the writer goes.
+    /// Taken until the writer is dropped.
     lock: Option<Lock>,
     /// The first of the directories that were made for it.
     made: Option<PathBuf>,
@@ -84,9 +84,10 @@ impl Taken {
         self.writer.lock()
     }
 
-    /// Returns the finished runs that the new set does not keep. Those that the unfinished set of the directory gives up for
-    /// the same plan are left out: its command was allowed to. `difference` compares the plan's run of this number with a
-    /// finished run of its name that has another key, and returns nothing if only the program's version differs.
+    /// Returns the finished runs that the new set does not keep. Runs that the directory's unfinished set already gave up
+    /// for the same plan are left out, because its command had permission. `difference` compares the plan's run of this
+    /// number with a finished run that has the same name and another key, and returns nothing if only the program's version
+    /// differs.
     pub fn fates(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> Fates {
         let Self { writer, earlier } = self;
         let key_in = |plan: &Plan| -> BTreeMap<String, (usize, String)> {
@@ -148,13 +149,13 @@ impl Taken {
 }
 
 impl Writer {
-    /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as
-    /// needed, and a link to a directory is followed. Nothing else changes until [`Taken::begin`], and earlier results stay
-    /// until [`Writer::finish`]. `command` is the command line that others are told.
+    /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as needed,
+    /// and a link to a directory is followed. Nothing else changes until [`Taken::begin`], and earlier results stay until
+    /// [`Writer::finish`]. `command` is the command line that error messages of other processes show.
     ///
     /// # Errors
-    /// When another process holds it, when it lies in other results, when it has files that Narrows did not write there, or
-    /// when it cannot be written.
+    /// If another process holds it, if it is inside other results, if it has files that Narrows did not write there, or if
+    /// it cannot be written.
     pub fn take(target: &Path, plan: Plan, command: &str) -> Result<Taken, Error> {
         let out = directory(target)?;
         if let Some(around) = layout::results_above(&out) {
@@ -187,7 +188,7 @@ impl Writer {
     /// Makes the place of the set in the making.
     fn begin(&self) -> Result<(), Error> {
         fs::create_dir_all(self.next().join(RUNS)).map_err(Error::io("create", &self.out))?;
-        // The plan says which runs the set will have, for readers before it is whole, and that `.next` is ours.
+        // The plan lists the runs that the set will have, for readers before it is complete, and marks `.next` as ours.
         Ok(files::replace(&self.next().join(PLAN), &json::text(&self.plan))?)
     }
 
@@ -387,7 +388,7 @@ impl Writer {
                 let folder = entry.folder();
                 let (from, to) = (self.next().join(&folder), building.join(&folder));
                 fs::rename(&from, &to).map_err(|error| match error.kind() {
-                    // Somebody removed it. The other runs are kept.
+                    // The run was removed by another process or a user. The other runs are kept.
                     io::ErrorKind::NotFound => Error::differs(&from, Difference::Missing),
                     _ => Error::io("move", &from)(error),
                 })?;
@@ -424,7 +425,7 @@ impl Writer {
         self.out.join(NEXT)
     }
 
-    /// Makes sure that what is written next goes into the directory that was taken.
+    /// Checks that the directory at the path is still the one that was taken, before the next write.
     fn check(&self) -> Result<(), Error> {
         Ok(self.lock.as_ref().map_or(Ok(()), Lock::check)?)
     }
@@ -504,7 +505,7 @@ impl Drop for Writer {
         let next = self.next();
         let unfinished = next.join(RUNS);
         let empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-        // A set that is put together, or a report, needs the plan to be known as ours.
+        // The assembly of a set, or a report, requires that the plan is known as ours.
         let is_alone =
             entries(&next).is_ok_and(|found| found.iter().all(|it| [RUNS, PLAN].contains(&it.name.as_str())));
         if is_alone && empty(&unfinished) {
@@ -717,8 +718,8 @@ mod tests {
         assert!((0..2).all(|run| earlier(&second, run, Reuse::NextSet).is_some()));
     }
 
-    /// A refused command changes nothing, so the next one is refused, too. Once a set is begun, its command goes on,
-    /// and the command of another set is refused because of its finished runs.
+    /// A refused command changes nothing, so the next one is refused, too. Once a set is begun, its command can continue
+    /// it, and the command of another set is refused because of its finished runs.
     #[test]
     fn runs_that_a_plan_gives_up_are_named_until_its_set_is_begun() {
         let scratch = Scratch::new("given-up");
@@ -766,7 +767,7 @@ mod tests {
         assert_eq!(scratch.names("mine"), [""; 0]);
     }
 
-    /// Writers come and go on a directory that each of them makes and removes. There are never two at a time.
+    /// Writers repeatedly create and remove a directory. There are never two at a time.
     #[test]
     fn there_are_never_two_writers() {
         let scratch = Scratch::new("never-two");
@@ -887,7 +888,7 @@ mod tests {
         differing(Difference::Missing);
     }
 
-    /// Flows that left the memory come back as they were, and what is there no more is named.
+    /// Flows that were written out of memory are read back unchanged, and missing ones are named.
     #[test]
     fn flows_of_finished_runs_are_read_back() {
         let scratch = Scratch::new("flows");
@@ -936,7 +937,7 @@ mod tests {
         assert_eq!(names(&target), ["a"]);
     }
 
-    /// Results may not lie in a directory of results: the outer set's next command could remove them.
+    /// Results may not be inside a directory of results: the outer set's next command could remove them.
     #[test]
     fn results_do_not_lie_in_results() {
         let scratch = Scratch::new("inside");
@@ -1002,7 +1003,7 @@ mod tests {
             };
             lost(first.keep(&runs[1]));
             lost(first.finish(&Program::default(), &runs, "{}", String::new()));
-            // Also where it goes away while a run is written.
+            // Also if it is removed while a run is written.
             fs::remove_dir_all(&target).ok();
             fs::rename(&moved, &target).unwrap();
             lost(first.put(&run_folder("b"), |_| {

@@ -88,9 +88,9 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
 
-/// Returns the time at which the last rank of each collective operation begins: a rank begins with its first flow.
-/// Ranks count whose flow waits for none of the same operation; a stage of a pipeline that waits for the stage before
-/// it does not.
+/// Returns the time at which the last rank of each collective operation begins: a rank begins with its first flow. Only
+/// ranks with a flow that waits for no other flow of the operation count; a pipeline stage that waits for the previous
+/// stage does not.
 fn begins(flows: &FlowTable) -> BTreeMap<u32, Time> {
     let mut ranks: BTreeMap<(u32, u32), Time> = BTreeMap::new();
     for row in flows.rows.iter().filter(|row| row.ideal_start == Span::ZERO) {
@@ -256,7 +256,7 @@ mod tests {
         let of = |job: &str| cells.get(job).map(|cell| (cell.count, cell.fct_ns.mean));
         assert_eq!((of("llama"), of("mixtral")), (Some((2, Some(5_000.0))), Some((1, Some(8_000.0)))));
         assert_eq!(cells.iter().count(), 2);
-        // One whose second iteration has not ended.
+        // A job that has not completed its second iteration.
         let mut open = rows[..4].to_vec();
         open[3].completed = Time::NEVER;
         let one = FlowTable { traffic: names(["web", "llama", "mixtral"]), ..table(open) };

@@ -1,10 +1,10 @@
 //! Jain's index over time.
 //!
-//! An interval ends at a sample time and begins the window's length before, a whole number of sampling intervals. A
-//! flow counts in it if it was sampled at both ends, so was active throughout, and if it had started at least its
-//! base round trip before the interval began: no acknowledgement can come earlier. What is compared is the payload
-//! that was acknowledged, not what was sent: a flow that has sent all and waits for its last acknowledgements is
-//! still getting its share.
+//! An interval ends at a sample time and begins the window's length before, a whole number of sampling intervals. A flow
+//! counts in it if it was sampled at both ends, so was active throughout, and if it had started at least its base round
+//! trip before the interval began: no acknowledgement can arrive earlier. The compared values are the bytes of acknowledged
+//! payload, not of sent payload: a flow that has sent all and waits for its last acknowledgements is still getting its
+//! share.
 
 use experiment::{Outcome, Setup};
 use units::Span;
@@ -195,7 +195,7 @@ mod tests {
         let (rates, flows) = sampled(&[&one, &two]);
         let fair = fairness(&rates, &flows, 2, 0);
         assert_eq!((fair.converged_at_ns, fair.jain_final), (None, Some(0.5)));
-        // It was reached, and the mean from then on says what the dip was worth.
+        // It was reached, and the mean after that point shows the size of the dip.
         assert_eq!((fair.reached_at_ns, fair.jain_since), (Some(10), Some(3.5 / 4.0)));
     }
 
@@ -250,12 +250,12 @@ mod tests {
         let parts =
             ["no Jain's index of any sampled flows: two were active together for 18.2", " two samples 1.000 s apart"];
         assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
-        // The two across are together for so long, and not with those inside, which end after 3.5 ms.
+        // The two inter flows overlap for that time, but not with the intra flows, which end after 3.5 ms.
         let (fair, notes) = made(true, Span::from_ms(5), &[1, 2, 3, 4]);
         assert!(fair.jain_mean.is_some() && fair.jain_final.is_none(), "{fair:?}");
         let parts = ["no Jain's index of all sampled flows: all were active together for 3.332 ms", "5.000 ms"];
         assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
-        // Nobody chose a round trip, and flows that are shorter are no surprise.
+        // The round trip was not a choice, and shorter flows are expected.
         assert_eq!(made(false, Span::from_ms(5), &[1, 2, 3, 4]).1, [""; 0]);
     }
 

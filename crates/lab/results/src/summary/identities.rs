@@ -69,7 +69,7 @@ fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
             let Some(before) = flows.row(cause.flow().0) else { return true };
             let (since, least) = match cause {
                 Cause::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
-                // A flow that has come began earlier.
+                // A flow that was received began earlier.
                 Cause::Received(_) => (before.started, setup.causes.lag(causes, **cause) + after + Span::from_ps(1)),
                 Cause::Begun(_) => (before.started, setup.causes.lag(causes, **cause) + after),
             };

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn an_emulated_run_says_so_and_what_was_in_its_way() {
         let (mut info, setup, mut outcome) = testbed::one_flow();
-        // The kernel does not tell how often a law acted: that is no silence.
+        // The kernel does not report how often a law acted, so a count of zero does not mean inaction.
         outcome.flows[0].acted = laws::Acted::default();
         outcome.flows[0].delivered = units::Bytes::new(1 << 40);
         info.laws.fill("cubic".into());

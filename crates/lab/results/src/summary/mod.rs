@@ -174,13 +174,14 @@ pub struct NetworkTotals {
     pub drops: u64,
     /// Packets that found no room, by class of link, and, as `random`, those lost by chance.
     pub drops_by_tier: Ordered<u64>,
-    /// The same packets by what they were: `data`, `acks`, `credits` and `other`.
+    /// The same packets by kind: `data`, `acks`, `credits` and `other`.
     #[serde(default)]
     pub drops_by_kind: Ordered<u64>,
     /// The data packets among them, by the class of the link that lost them, for lack of room or by chance.
     #[serde(default)]
     pub data_drops_by_tier: Ordered<u64>,
-    /// Data packets that ports trimmed: no room for them, and their headers went on. Not among `drops`; absent if none was.
+    /// Data packets that ports trimmed: the buffer had no room for them, and their headers were forwarded. Not among
+    /// `drops`; absent if none was.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trims: u64,
     /// Packets marked; one packet may be marked at several ports.
@@ -208,10 +209,10 @@ pub struct NetworkTotals {
     /// For how long hosts were paused, on average over all hosts.
     #[serde(default)]
     pub host_pause_ns: f64,
-    /// Times that receivers asked for packets again.
+    /// Number of retransmission requests by receivers.
     #[serde(default)]
     pub nacks: u64,
-    /// Notifications of congestion that sources got, from receivers or from switches.
+    /// Congestion notifications received by sources, from receivers or from switches.
     #[serde(default)]
     pub cnps: u64,
     /// Parity packets of erasure-coded flows, retransmissions included.
@@ -234,7 +235,7 @@ pub struct NetworkTotals {
     /// Messages of controllers in switches.
     #[serde(default)]
     pub messages: u64,
-    /// Ports that waited for each other in a circle at the end; empty if none did.
+    /// Ports that waited for each other in a cycle at the end; empty if none did.
     #[serde(default)]
     pub deadlock: Vec<String>,
     /// Links that were down; absent if none was.
@@ -313,8 +314,7 @@ pub struct Failure {
     pub links: Vec<String>,
     /// The number of links.
     pub count: u64,
-    /// Times at which they went down and came up again, null if not before the run's end: up to [`FAILURES_LISTED`]
-    /// times.
+    /// Times at which they failed and recovered, null if not before the run's end: up to [`FAILURES_LISTED`] times.
     pub down_ns: Vec<(u64, Option<u64>)>,
 }
 
@@ -323,19 +323,19 @@ pub struct Failure {
 pub struct Credits {
     /// Credits, or emulation packets, that their sources offered to their own credit queues.
     pub sent: u64,
-    /// Credits that came to senders and let a packet go.
+    /// Credits that senders received and used for a packet.
     pub used: u64,
     /// Credits that found no room in a credit queue, hosts' own included.
     pub dropped: u64,
-    /// Credits that came to senders and were not used, because there was nothing to send.
+    /// Credits that senders received and did not use, because there was no data to send.
     pub wasted: u64,
-    /// Credits that came to senders: those used, those wasted, and those still in hand at the end.
+    /// Credits that senders received: those used, those wasted, and those still unused at the end.
     #[serde(default)]
     pub received: u64,
     /// Emulation packets among `sent` that might be spared.
     #[serde(default)]
     pub over_provisioned: u64,
-    /// Credits among `received` that came after the time for which they were meant.
+    /// Credits among `received` that arrived after the time for which they were meant.
     #[serde(default)]
     pub late: u64,
     /// Data packets sent without a credit.

@@ -57,7 +57,7 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
     }
 }
 
-/// Links that went down before the run ended, those with the same times together.
+/// Links that failed before the run ended, those with the same times together.
 fn failures(setup: &Setup, outcome: &Outcome) -> Vec<Failure> {
     let mut groups: Vec<(&Outages, Vec<LinkId>)> = Vec::new();
     for (link, outages) in setup.network.failing() {
@@ -98,7 +98,7 @@ fn paused_ns<'a>(links: impl Iterator<Item = &'a LinkOutcome>) -> u64 {
     ns(links.map(|link| link.paused))
 }
 
-/// Up to [`SWITCHES_LISTED`] switches, those that dropped what they should not first, then the fullest.
+/// Up to [`SWITCHES_LISTED`] switches: first those with unexpected drops, then the fullest.
 fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
     let mut order: Vec<&SwitchOutcome> = outcome.switches.iter().collect();
     order.sort_by_key(|it| (Reverse(it.headroom_drops), Reverse(it.max_buffer), it.node));
@@ -114,7 +114,7 @@ fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
 /// Returns [`LINKS_LISTED`] links at most: up to a quarter are those that lost most, up to a quarter those that were
 /// paused longest, then the busiest that are not among them; the busiest first.
 fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
-    // The busier of two links has the larger share of bytes in what it could have carried: a cross product, exact.
+    // The busier of two links has the larger ratio of bytes to capacity: an exact cross product.
     let rate = |link: u32| u128::from(setup.network.port(LinkId(link)).config().rate.bps());
     let bytes = |link: u32| u128::from(outcome.links[link as usize].bytes.get());
     let busier = |&a: &u32, &b: &u32| (bytes(b) * rate(a)).cmp(&(bytes(a) * rate(b))).then(a.cmp(&b));
@@ -144,7 +144,7 @@ fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
     LinkTotals {
         name: setup.network.link_name(link),
         class: setup.network.links()[link.index()].class.name().to_owned(),
-        // What was still on its way to the wire at the end was already counted.
+        // Packets still queued for the wire at the end were already counted.
         utilisation: if capacity == 0 { 0.0 } else { (link_outcome.bytes.get() as f64 / capacity as f64).min(1.0) },
         packets: link_outcome.packets,
         bytes: link_outcome.bytes.get(),

@@ -5,9 +5,9 @@
 //! event before it, and so on to the start of the iteration. So each moment of an iteration belongs to one step. A
 //! share is the maximum reduction of an iteration's time if that step took no time.
 //!
-//! When a flow's last byte came is not recorded. It is the time of its completion less an acknowledgement's way back, or, if
-//! that is earlier, the latest time at which it must have come for those that waited for it. Both are exact where the last
-//! acknowledgement met no queue, and the second one wherever a flow began because this one had come.
+//! The time at which a flow's last byte arrived is not recorded. It is the time of its completion less an acknowledgement's
+//! way back, or, if that is earlier, the latest time at which it must have arrived for the flows that waited for it. Both
+//! are exact if the last acknowledgement met no queue, and the second one also if a flow began because of this arrival.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,8 @@ pub struct Training {
     pub compute_ns: Option<f64>,
     /// Exposed communication: the rest of the mean.
     pub exposed_ns: Option<f64>,
-    /// Shares of these iterations by what their critical path waits for: `compute`, and kinds of flows. Their sum is 1.
+    /// Shares of these iterations by the state of their critical path: `compute`, or waiting for a kind of flows. Their sum
+    /// is 1.
     pub critical: Ordered<f64>,
     /// The share of flows between datacenters on it.
     pub inter: f64,
@@ -191,7 +192,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The picoseconds from one time to another that lie behind `begins`.
+/// Returns the part of an interval, in picoseconds, that is after `begins`.
 fn part(from: Time, to: Time, begins: Time) -> u64 {
     to.ps().saturating_sub(from.max(begins).ps())
 }
@@ -210,8 +211,8 @@ mod tests {
     use experiment::FlowSpec;
     use units::Bytes;
 
-    /// Two iterations of a chain over four flows of a run: out, computing, and back, where the first host computes twice on
-    /// what came.
+    /// Two iterations of a chain over four flows of a run: out, computing, and back; the first host computes twice on the
+    /// received data.
     fn chain() -> (TrainingJob, Setup) {
         let (_, mut setup, _) = testbed::two_datacenters();
         setup.series = experiment::SeriesConfig::default();

@@ -24,7 +24,7 @@ pub(crate) fn warnings(
     by_law: &[Actions],
 ) -> Vec<String> {
     let mut said = Vec::new();
-    // A kernel does not tell how often its law acted.
+    // The kernel does not report how often its law acted.
     let by_law = if info.host() == Host::Emulator { &[] } else { by_law };
     for (law, (name, acted)) in flows.laws.iter().zip(by_law).enumerate() {
         if !acted.none() || PASSIVE.contains(&name.as_str()) {
@@ -169,7 +169,7 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     })
 }
 
-/// Returns a warning if most credits came after the time for which they were meant.
+/// Returns a warning if most credits arrived after the time for which they were meant.
 fn late_credits(outcome: &Outcome) -> Option<String> {
     let sum = |count: fn(&CreditStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.credits)).sum::<u64>();
     let (late, received) = (sum(|it| it.late), sum(|it| it.received));
@@ -284,7 +284,7 @@ mod tests {
         };
         setup.modules =
             vec![experiment::ModuleSpec { link: LinkId(0), module: experiment::Module::RateLimiting(params) }];
-        // The far end's messages tell no source anything.
+        // The far end's messages notify no source.
         let switch = |messages, notifications| experiment::SwitchOutcome {
             node: NodeId(0),
             max_buffer: Bytes::ZERO,
@@ -296,7 +296,7 @@ mod tests {
         let (info, ..) = testbed::two_datacenters();
         assert_eq!(silent_mechanisms(&setup, &outcome).len(), 3);
         assert!(notes(&info, &setup, &outcome)[0].contains("nothing to do"));
-        // An eighth of what is left of a mebibyte less its reserves: 117 kB with an empty buffer.
+        // An eighth of the rest of a mebibyte less its reserves: 117 kB with an empty buffer.
         outcome.switches[0].max_buffer = Bytes::new(80_000);
         assert_eq!(notes(&info, &setup, &outcome), Vec::<String>::new());
         let said = silent_mechanisms(&setup, &outcome);

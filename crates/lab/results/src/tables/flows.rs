@@ -83,7 +83,7 @@ fn share(part: u64, whole: u64) -> f64 {
 /// All flows.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FlowTable {
-    /// In the order of their numbers, some of which may be missing: see [`FlowTable::row`].
+    /// Rows in the order of flow numbers. Numbers may be missing: see [`FlowTable::row`].
     pub rows: Vec<FlowRow>,
     /// The names of traffic, in order of first use.
     pub traffic: Vec<String>,
@@ -204,7 +204,7 @@ impl FlowTable {
         bin.contains(self.traffic_of(row), row.size, row.class)
     }
 
-    /// The name of what a row is part of; empty in results from before it was kept.
+    /// The name of the traffic that a row is part of; empty in results from before this was stored.
     pub(crate) fn traffic_of(&self, row: &FlowRow) -> &str {
         self.traffic.get(row.traffic as usize).map_or("", String::as_str)
     }

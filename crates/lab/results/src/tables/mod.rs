@@ -40,7 +40,7 @@ struct Taker<'a> {
 }
 
 impl<'a> Taker<'a> {
-    /// A table from a file, without the columns of a grid's point, which stand before the table's first own one.
+    /// A table from a file, without the columns of a grid's point, which precede the table's own columns.
     fn open(name: &'static str, first: &str, bytes: Vec<u8>, path: &'a Path) -> Result<Self, Error> {
         let mut frame = crate::parquet::read(name, bytes, path)?;
         let own = frame.columns.iter().position(|(column, _)| column == first).unwrap_or_default();

@@ -37,7 +37,7 @@ pub struct PortRow {
     pub queue_bytes: u64,
     /// Bytes in the phantom queue, where there is one.
     pub phantom_bytes: Option<u64>,
-    /// Bytes that came in over the port's cable and wait in the switch, where it shares its buffer.
+    /// Bytes that arrived over the port's cable and wait in the switch, if it has a shared buffer.
     pub ingress_bytes: Option<u64>,
     /// Bytes in LSCC's pseudo queue, where there is one.
     pub pseudo_bytes: Option<u64>,

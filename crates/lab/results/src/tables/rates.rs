@@ -33,7 +33,7 @@ pub struct RateRow {
 pub struct RateTable {
     /// By time, then flow.
     pub rows: Vec<RateRow>,
-    /// Internal state that laws trace: name, and a value for each row whose law has it. By name.
+    /// Internal state that laws trace: name, and a value for each row with a law that has it. Sorted by name.
     pub traces: Vec<(String, Vec<Option<i64>>)>,
 }
 

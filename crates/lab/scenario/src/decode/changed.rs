@@ -41,7 +41,7 @@ impl Changes {
         });
     }
 
-    /// Looks at what is inside a name or an array index.
+    /// Runs `look` inside a name or an array index.
     pub(crate) fn within(&mut self, part: &str, look: impl FnOnce(&mut Self)) {
         self.path.push(part.to_owned());
         look(self);

@@ -31,7 +31,7 @@ pub(crate) trait Field: Sized {
     fn changed(&self, _: &mut Changes) {}
 }
 
-/// The fault of a value that is not what `T` expects.
+/// Returns the error for a value of another kind than `T` expects.
 pub(crate) fn unexpected<T: Field>(node: &Node) -> Fault {
     Fault::new(node.origin, format!("expected {}, found {}", T::EXPECTS, node.described()))
         .label(format!("expected {}", T::EXPECTS))

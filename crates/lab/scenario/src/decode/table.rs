@@ -39,7 +39,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Schema of a key: its name, its schema, what it expects, its documentation, its default, and whether it is required.
+/// Schema of a key: its name, its schema, the expected kind of value, its documentation, its default, and whether it is
+/// required.
 type KeySchema<'a> = (&'a str, Json, &'a str, &'a str, Option<Value>, bool);
 
 /// The schema of a table. `x-table` is the name of its type, by which programs that write classes from the schema call it.

@@ -1,4 +1,4 @@
-//! Traffic in other programs' files: from what `formats` reads to flows between hosts.
+//! Traffic in other programs' files: from the structures of `formats` to flows between hosts.
 //!
 //! Two users share this code: `import` makes a scenario of such files, and `[[traffic]]` with `kind = "import"` makes a
 //! run's flows of them. A file is read first, which determines the number of hosts that its ranks need; then these are

@@ -2,9 +2,9 @@
 //! requires.
 //!
 //! What an operation waits for is a set of events of flows at its own rank, each with the time to compute after it: the
-//! latest of them counts. Computations only add time, a receive adds that its flow has come, and a send begins an event of its
-//! own. So the operations between sends vanish, and a schedule becomes a list of flows without anything lost but its processors:
-//! here computations of a rank overlap unless they require each other.
+//! latest of them counts. Computations only add time, a receive adds the receipt of its flow, and a send begins a new
+//! event. So the operations between sends vanish, and a schedule becomes a list of flows without anything lost but its
+//! processors: here computations of a rank overlap unless they require each other.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -235,7 +235,7 @@ pub(super) struct Made {
     flows: Vec<Flow>,
     /// Computing time of all ranks together, as far as it is known.
     pub(super) computes: Span,
-    /// Receives whose size differs from that of their send.
+    /// Number of receives that differ from their send in size.
     other_sizes: usize,
     /// Computations for which no send waits.
     idle: usize,
@@ -333,7 +333,7 @@ fn of_rank(
     let order = order(rank).map_err(|op| {
         files.fault(number, rank.ops[op].at, "this operation waits for itself: it would never start", "a circle")
     })?;
-    // How many still need to know when an operation begins and ends; then its times are forgotten.
+    // Number of users of an operation's begin and end times; the times are freed after the last one.
     let mut users = vec![0u32; count];
     rank.edges.iter().for_each(|edge| users[edge.on as usize] += 1);
     let mut times: Vec<Option<(When, When)>> = vec![None; count];
@@ -416,7 +416,8 @@ fn order(rank: &Rank) -> Result<Vec<usize>, usize> {
     if order.len() == count {
         return Ok(order);
     }
-    // Those that are left wait for a circle or are in one. Back along what they wait for, one comes twice.
+    // The remaining operations are in a cycle or wait for one. Following their dependencies backwards reaches one of them
+    // twice.
     let left = |op: &usize| waits[*op] > 0;
     let mut seen = vec![false; count];
     let mut op = (0..count).find(left).unwrap_or(0);
@@ -452,7 +453,7 @@ impl When {
         self.events.reverse();
         self.events.dedup_by_key(|event| (event.flow, event.state));
         self.events.reverse();
-        // A flow begins, and is complete, after all that it waits for. Its times are known: it comes before this one.
+        // A flow begins, and completes, after all its dependencies. Its times are known, because it precedes this one.
         let own = |event: &FlowEvent| event.state != FlowState::Received;
         let (mut earliest, mut early) = (self.earliest, Vec::new());
         for event in self.events.iter().filter(|event| own(event)) {
@@ -529,8 +530,8 @@ mod tests {
     use super::*;
     use crate::error::Sources;
 
-    /// A message of some ranks, or a computation of one, with what its operations require; and how long a message takes until
-    /// it has come and until it is acknowledged.
+    /// A message of some ranks, or a computation of one, with the requirements of its operations; and the times until a
+    /// message is received and until it is acknowledged.
     #[derive(Clone, Debug)]
     struct Item {
         message: bool,
@@ -555,7 +556,7 @@ mod tests {
             let mut ranks = vec![Rank::default(); 3];
             // By rank and operation: begin and end.
             let mut due: Vec<Vec<[u64; 2]>> = vec![Vec::new(); 3];
-            // By rank: begin, receipt and end of what it sends.
+            // By rank: begin, receipt and end of the messages that it sends.
             let mut sent: Vec<Vec<[u64; 3]>> = vec![Vec::new(); 3];
             for item in items {
                 let rank = usize::from(item.ranks.0);
@@ -638,7 +639,7 @@ mod tests {
         let flows = made(&both);
         assert_eq!(flows[0], (0, 1, Span::from_us(5), vec![]));
         assert_eq!(flows[1], (1, 0, Span::from_us(7), vec!["received:0+100ns".to_owned()]));
-        // What flow 1 waits for is before its begin.
+        // The dependencies of flow 1 precede its begin.
         assert_eq!(flows[2], (1, 0, Span::ZERO, vec!["begun:1".to_owned()]));
     }
 

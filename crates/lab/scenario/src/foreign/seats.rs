@@ -30,7 +30,7 @@ impl Seats {
         Self { hosts, datacenter, what: self.what }
     }
 
-    /// Returns hosts for `ranks` ranks, or for others that each need one; `who` names them in errors.
+    /// Returns hosts for `ranks` ranks, or for other participants that each need one; `who` is their name in errors.
     pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, Fault> {
         if ranks > self.hosts.len() {
             let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());

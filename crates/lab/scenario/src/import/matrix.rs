@@ -74,7 +74,7 @@ struct Reading {
     receiver_triggers: bool,
 }
 
-/// Reads a matrix whose starts count in `unit`, which may be unknown if all of them are zero.
+/// Reads a matrix with starts in `unit`, which may be unknown if all of them are zero.
 pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
     let mut reading = Reading { unit, ..Reading::default() };
     for words in lines(text, source) {
@@ -282,7 +282,7 @@ impl Reading {
         Ok(Matrix { nodes, flows, stop })
     }
 
-    /// Returns the flows whose ends fire a trigger: one, or all that a barrier counts.
+    /// Returns the flows that fire a trigger when they end: one, or all that a barrier counts.
     fn sources_of(&self, id: u32, place: Origin) -> Result<Vec<u32>, Fault> {
         let Some(&(kind, defined)) = self.triggers.get(&id) else {
             return Err(Fault::new(place, format!("there is no trigger {id}")).label("not defined"));

@@ -121,8 +121,8 @@ impl StartUnit {
 /// where all of them are zero.
 ///
 /// # Errors
-/// When a file is malformed, needs a unit that is missing, or contains what a scenario cannot express: triggers that
-/// the first of several flows fires, failures, more hosts than are simulated.
+/// If a file is malformed, needs a unit that is missing, or has a feature that a scenario cannot express: triggers that the
+/// first of several flows fires, failures, more hosts than are simulated.
 pub fn import_htsim(
     matrix: &str,
     topology: Option<&str>,

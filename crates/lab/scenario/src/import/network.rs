@@ -149,7 +149,8 @@ const EARTH: f64 = 6_371.0;
 ///
 /// # Errors
 /// When the file is malformed, or its network cannot be simulated: links without delay, fewer than two hosts, over 5,000
-/// switches, links whose directions differ. When the file has rates or delays in a unit that neither it nor an option names.
+/// switches, links that differ between their directions. When the file has rates or delays in a unit that neither it nor an
+/// option names.
 pub fn import_graph(
     text: &str,
     format: GraphFormat,
@@ -403,7 +404,7 @@ impl LinkValues<'_> {
     }
 }
 
-/// The cables of a graph, those alike together, in the order in which they first come.
+/// The cables of a graph, identical ones together, in the order of first appearance.
 fn cables(
     graph: &Graph,
     format: GraphFormat,
@@ -457,7 +458,7 @@ fn cables(
         notes.push(format!("{}, which is a link of both directions here", counted(one_way, "link of one direction")));
     }
     let LinkValues { without_rate, without_delay, measured, default_rate, default_delay, .. } = values;
-    // An edge list may have each link once, or once for each direction: nothing in these formats says so.
+    // An edge list may have each link once, or once for each direction: these formats do not define it.
     let both = if matches!(format, GraphFormat::SndLib | GraphFormat::Links) { both_ways(&known) } else { 0 };
     if both > 0 {
         let pairs = counted(both, "pair of nodes with links in both directions");
@@ -502,8 +503,8 @@ fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
     pairs.values().filter(|ways| !ways.contains(&0)).count()
 }
 
-/// Refuses nodes whose links of one direction differ from those back: a link has one rate and one delay, both ways.
-/// Returns the number of links without a link back.
+/// Refuses nodes if their links in one direction differ from those in the other: a link has the same rate and delay both
+/// ways. Returns the number of links without a link back.
 fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize, Fault> {
     let mut one_way = 0;
     // Bundles of the same nodes follow each other.

@@ -1,4 +1,4 @@
-//! Target of imported traffic: an existing scenario, whose traffic it replaces, or a network made for it.
+//! Target of imported traffic: an existing scenario, with its traffic replaced, or a network made for the import.
 
 use units::Span;
 
@@ -30,7 +30,7 @@ pub(super) struct Stage {
     pub(super) seats: Seats,
 }
 
-/// Keys that stay in a scenario whose traffic is replaced.
+/// Keys that remain in a scenario when its traffic is replaced.
 const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", "schemes", "failure", "series"];
 
 /// The time at which runs end at the earliest.
@@ -112,7 +112,7 @@ impl Stage {
         to_toml(&Value::table(entries))
     }
 
-    /// The scenario with its traffic. What happens there begins at `last` at the latest, as far as is known.
+    /// Returns the scenario with its traffic. All events there begin at `last` at the latest, as far as is known.
     pub(super) fn with_traffic(
         &self,
         scenario: &str,

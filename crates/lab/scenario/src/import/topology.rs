@@ -101,7 +101,7 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
             (Some("Radix_Down"), Some(tier)) => tier.down = number(&words, 0)?,
             (Some("Radix_Up"), Some(tier)) => tier.up = number(&words, 0)?,
             (Some("Bundle"), Some(tier)) => tier.bundle = number::<u32>(&words, 0)?.max(1),
-            // What the radices and rates say already.
+            // Redundant: the radices and rates determine it.
             (Some("Oversubscribed"), Some(_)) => drop(number::<Decimal>(&words, 0)?),
             (Some("Queue_Down" | "Queue_Up"), Some(_)) => queues = true,
             (Some(key), _) => {

@@ -1,11 +1,11 @@
 //! Training jobs: iterations of allreduce among groups of hosts.
 //!
-//! In a ring of n ranks each has n chunks. In step s (of 2(n - 1)) every rank sends the next one the chunk that it got
-//! in the step before: in the first n - 1 steps chunks are summed up on their way (reduce-scatter), in the others the
-//! sums go round (allgather). A rank takes its steps in turn: one begins when the step before has come from its
-//! neighbour and has begun here. So a rank whose data is late delays the next iteration of all, for it has nothing to
-//! add to their sums yet. In pairs two ranks at the same place of the two halves do the same between them, half the
-//! data a step.
+//! In a ring of n ranks each has n chunks. In step s (of 2(n - 1)) every rank sends the next one the chunk that it received
+//! in the previous step: in the first n - 1 steps chunks are summed up on the way (reduce-scatter), in the others the sums
+//! circulate (allgather). A rank executes its steps in order: a step begins when the neighbour's data of the previous step
+//! has arrived and the previous step has begun here. A rank with late data therefore delays the next iteration of all
+//! ranks, because it cannot add its data to their sums yet. With pairs, two ranks at the same place of the two halves
+//! exchange data in the same way, half the data per step.
 
 use fabric::HostId;
 use units::Bytes;

@@ -1,8 +1,8 @@
-//! Clients that read from servers and ask for the next read when they have one: a closed loop.
+//! Clients that read from servers and request the next read when one completes: a closed loop.
 //!
-//! Each connection of a client is a chain of flows, each of which waits for the one before. If the client reads until
-//! the stop, a chain has as many reads as fit if nothing is in their way but the two hosts' links, so it never ends
-//! before the stop. Those that do not start are no part of results.
+//! Each connection of a client is a chain of flows; each flow waits for the previous one. If the client reads until the
+//! stop, a chain has as many reads as fit with the two hosts' links as the only limit, so it never ends before the stop.
+//! Reads that do not start are not part of the results.
 
 use experiment::{Cause, FlowId};
 use fabric::HostId;
@@ -169,7 +169,7 @@ fn pairs(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Vec<(HostId, HostId)
     }
 }
 
-/// Refuses more reads than anybody means, where their number is known.
+/// Refuses an implausible number of reads, if the number is known.
 fn check_count(entry: &ClosedLoop, clients: usize) -> Result<(), Fault> {
     match entry.reads {
         Some(reads) if (reads.get() as usize).saturating_mul(clients) > MOST_FLOWS => {

@@ -213,7 +213,7 @@ impl Plan {
     }
 }
 
-/// In each step every rank sends the next one the part that it got in the step before.
+/// In each step every rank sends the next one the part that it received in the previous step.
 pub(super) fn ring(group: &mut Group<'_>, chunk: Bytes, steps: u32, made: &mut Made) {
     let ranks = group.len();
     for _ in 0..steps {
@@ -277,7 +277,7 @@ fn rotation(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
     }
 }
 
-/// Each stage takes micro-batches in turn: it computes on one that came, and sends it on.
+/// Each stage processes micro-batches in order: it computes on a received one, and sends it on.
 fn pipeline(group: &mut Group<'_>, part: Bytes, microbatches: u32, made: &mut Made) {
     for _ in 0..microbatches {
         for from in 0..group.len() - 1 {
@@ -361,7 +361,7 @@ mod tests {
         }
     }
 
-    /// Data goes round: the parts that each rank has after all receipts are those that the operation promises.
+    /// Checks that each rank ends with the parts that the operation promises, after all receipts.
     #[test]
     fn everyone_ends_with_what_the_operation_promises() {
         for ranks in [2u32, 3, 6, 8] {

@@ -17,7 +17,7 @@ pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> 
     for (wanted, class) in [(incast.intra, FlowClass::Intra), (incast.inter, FlowClass::Inter)] {
         let candidates: Vec<&[HostId]> = ground.survey.groups(home, class).collect();
         let own_switch = |host: HostId| ground.network.links()[ground.network.uplink(host).index()].to;
-        // Groups at the receiver's own switch come last.
+        // Groups at the receiver's own switch are last.
         let (own, others): (Vec<&[HostId]>, Vec<&[HostId]>) =
             candidates.into_iter().partition(|group| own_switch(group[0]) == own_switch(receiver));
         senders.extend(choose(wanted, &others, &own, receiver, class)?);

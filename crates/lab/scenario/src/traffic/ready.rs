@@ -1,7 +1,7 @@
-//! Readiness of a rank to send: at a time, or when causes have happened and it has computed since.
+//! Readiness of a rank to send: at a time, or when dependencies are met and the rank has computed since.
 //!
-//! A rank computes on one thing at a time. If no flow marks the end of a computation, the next one still waits for it.
-//! So readiness is a maximum of sums: of each cause, plus what was computed since the rank took it up.
+//! A rank computes on one thing at a time. If no flow marks the end of a computation, the next one still waits for it. So
+//! readiness is a maximum of sums: of each dependency, plus the computing time since the rank handled it.
 
 use std::cmp::Reverse;
 
@@ -42,10 +42,10 @@ impl Ready {
         self.ideal
     }
 
-    /// Only after this cause, too, which happens at `ideal` if no flow takes any time.
+    /// Adds a dependency, which is met at `ideal` if no flow takes any time.
     ///
-    /// The time falls away. Ranks of a job begin together and those of a stage compute alike, so nothing that comes to a rank
-    /// left earlier than the rank is ready by itself.
+    /// The fixed time is dropped. Ranks of a job begin together and those of a stage compute for equal times, so no data
+    /// that a rank receives was sent before the rank itself was ready.
     pub(super) fn hear(&mut self, cause: Cause, ideal: Span) {
         self.waits.push((cause, self.computed_here));
         self.ideal = self.ideal.max(ideal);
@@ -75,7 +75,7 @@ impl Ready {
         waits
     }
 
-    /// The start of a flow that leaves now. What is computed after every cause is the flow's own computing.
+    /// Returns the start of a flow that leaves now. Computing after every dependency is the flow's own computing time.
     pub(super) fn start(&self, causes: &mut Causes) -> DraftStart {
         let waits = self.waits();
         let Some(after) = waits.iter().map(|&(_, lag)| lag).min() else { return DraftStart::At(self.at) };

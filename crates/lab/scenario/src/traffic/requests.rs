@@ -123,8 +123,7 @@ fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
     }
 }
 
-/// Returns `count` different places of `of`, in random order: the first steps of a shuffle, of which only moved places
-/// are stored.
+/// Returns `count` different places of `of`, in random order: the first steps of a shuffle that stores only the moved places.
 fn senders(count: usize, of: usize, draw: impl Fn(usize, u64) -> usize) -> Vec<usize> {
     let mut moved = std::collections::BTreeMap::new();
     let mut chosen = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! The ranks of a group take steps: sends that wait for what came, for what was sent before, and for computing.
+//! Steps of the ranks of a group: sends that wait for receipts, for earlier sends, and for computing.
 //!
 //! The next send of a rank waits for the receipts of a step, so a collective operation is only a list of sends in each
 //! step: sender, receiver and size.
@@ -38,7 +38,7 @@ pub(super) struct Group<'a> {
     parties: Vec<Party>,
     /// The first flow of this iteration.
     first: u32,
-    /// (rank, flow) of what is sent in the step that is being made.
+    /// (rank, flow) of the sends of the step that is being made.
     under_way: Vec<(u32, u32)>,
     /// Time at which all ranks would be ready if flows took no time; zero for ranks without a readiness of their own.
     ideal: Span,
@@ -49,7 +49,7 @@ pub(super) struct Group<'a> {
 struct Party {
     /// Readiness for its first send, if it is known from elsewhere.
     ready: Option<Ready>,
-    /// Flows that came to it since its last send.
+    /// Flows that it received since its last send.
     came: Vec<u32>,
     /// The flow that it sent last.
     sent: Option<u32>,
@@ -61,7 +61,7 @@ impl<'a> Group<'a> {
         Self { ranks, start, compute, parties, first: 0, under_way: Vec::new(), ideal: Span::ZERO }
     }
 
-    /// Ranks that come from other work, each when it is ready, and go on to other work: see [`Group::leave`].
+    /// Ranks that join from other work, each when it is ready, and continue with other work: see [`Group::leave`].
     pub(super) fn joined(ranks: &'a [HostId], ready: impl IntoIterator<Item = Ready>) -> Self {
         let ready: Vec<Ready> = ready.into_iter().collect();
         debug_assert_eq!(ready.len(), ranks.len(), "each rank says when it is ready");
@@ -116,7 +116,7 @@ impl<'a> Group<'a> {
         self.arrive();
     }
 
-    /// A send of a stage, which has computed on what came.
+    /// Adds a send of a stage that has computed on the received data.
     pub(super) fn stage(&mut self, send: Send, made: &mut Made) {
         let causes = self.causes(send.from, Turn::Begun);
         let start = if causes.is_empty() {

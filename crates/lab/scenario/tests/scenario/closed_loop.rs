@@ -59,8 +59,9 @@ fn connections(built: &BuiltRun) -> BTreeMap<u32, Vec<Vec<u32>>> {
     clients
 }
 
-/// Reads of ten packets, one after another: each takes ten packets' time over the first link, the last one's over the second,
-/// and the way there and back. So do those of kept connections, whose acknowledgements are not slower.
+/// Reads of ten packets, one after another: each takes the time of ten packets on the first link and of the last packet on
+/// the second, plus the propagation delay both ways. Reads on kept connections take the same time, because their
+/// acknowledgements are not slower.
 #[test]
 fn reads_one_after_another_take_their_size_over_the_rate_and_a_round_trip_each() {
     for (connections, think) in [("new", 0), ("kept", 0), ("kept", 700)] {
@@ -95,14 +96,15 @@ fn clients_next_to_each_other_share_a_server() {
     for flow in 0..12 {
         assert_eq!(outcome.flows[flow].started, Time::from_us(flow as u64));
     }
-    // The first two clients read from the same one, whoever else does.
+    // The first two clients read from the same server, whatever the other clients do.
     let narrow = built(&closed(&format!("{keys}, active = 2")));
     let clients: Vec<u32> = connections(&narrow).into_keys().collect();
     assert_eq!((clients, narrow.setup.flows.len(), narrow.report.flows), (vec![0, 1], 14, 14));
     assert!(narrow.setup.flows.iter().all(|flow| flow.src.0 == 6) && narrow.open_ended.is_empty());
 }
 
-/// A read waits for what came; on a kept connection for the acknowledgement, too, or it would open another.
+/// A read waits for the receipt of the previous one; on a kept connection for the acknowledgement, too, or it would open
+/// another connection.
 #[test]
 fn a_read_follows_the_one_before_on_its_connection() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";

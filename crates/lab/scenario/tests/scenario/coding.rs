@@ -1,4 +1,4 @@
-//! `path` and `coding` of `[host]`: words, tables, which flows, and what is refused.
+//! `path` and `coding` of `[host]`: keywords, tables, the affected flows, and refused settings.
 
 use flow::{Code, PathChoice, Plb, UnoLb};
 use scenario::{BuiltRun, Error, Overrides, parse};

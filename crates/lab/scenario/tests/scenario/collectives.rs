@@ -179,8 +179,8 @@ fn collectives_give_the_same_bits_at_any_number_of_threads() {
     }
 }
 
-/// The scenario that is shipped, with less data: a failure in its pipeline and its all-to-all loses packets, all flows end all
-/// the same, and the first stage, which waits for nobody, keeps its time.
+/// The shipped scenario with less data: a failure during its pipeline and its all-to-all loses packets, all flows still
+/// complete, and the first stage, which waits for no other, is not delayed.
 #[test]
 fn training_outlives_a_failure() {
     let text = include_str!("../../../../../scenarios/training.toml");

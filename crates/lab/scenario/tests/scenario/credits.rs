@@ -1,4 +1,4 @@
-//! Schemes whose laws send credits: one word sets ports, hosts and the wait; invalid combinations are refused.
+//! Schemes with laws that send credits: one keyword sets ports, hosts and the wait; invalid combinations are refused.
 
 use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
 use scenario::{BuiltRun, Error, Overrides, parse};
@@ -199,8 +199,8 @@ fn only_credits_do_without_acknowledgements() {
     }
 }
 
-/// A receiver that asks again within a round trip, here of 20 ms, asks for what is on its way: `check` warns of it,
-/// whatever else the receiver acknowledges.
+/// A receiver that repeats a request within a round trip, here of 20 ms, requests packets that are on their way: `check`
+/// warns of it, however the receiver acknowledges.
 #[test]
 fn requests_within_a_round_trip_are_said() {
     let said = |set: &[(&str, &str)]| {
@@ -261,7 +261,7 @@ fn a_detour_makes_no_credit_late() {
     };
     let timely = flow(&built);
     assert!(timely.completed.is_set() && timely.credits.late == 0, "{timely:?}");
-    // 13,699 packets, of which the early start sends 300 or so.
+    // 13,699 packets; the early start sends about 300 of them.
     assert!(timely.credits.used > 13_000, "{timely:?}");
     // Where routes never learn of it nothing is longer than 16 ms and the queues.
     let blind = run(&RING.replace("reroute = \"100us\"", ""), &[]).unwrap();

@@ -152,8 +152,7 @@ fn connections_are_kept_where_that_is_asked_for() {
     assert!(!kept("connections = \"kept\"", "law = \"expresspass\""));
 }
 
-/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise. Laws without detectors get the
-/// rest.
+/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme sets them. Laws without detectors get the other settings.
 #[test]
 fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
     let built = |host: &str, law: &str| {
@@ -642,7 +641,7 @@ fn trimming() {
     assert_eq!(classes.map(|class| port(class).control_priority), [false, false, true, true]);
 }
 
-/// NSCC's target is three quarters of a base round trip where ports trim, one else, and whatever the scheme says.
+/// NSCC's target: three quarters of a base round trip if ports trim, else one, unless the scheme sets it.
 #[test]
 fn the_target_of_nscc_follows_the_ports() {
     let target = |scheme: &str| {

@@ -69,7 +69,7 @@ fn a_file_laid_over_another_is_one_file() {
     let text = over.resolved_toml();
     assert!(text.contains("30ms") && text.contains("single-switch") && !text.contains("extends"), "{text}");
     assert_eq!(over.runs().len(), 4);
-    // What is taken away is gone from all of the chain, also where the file in the middle has a part of it, or none.
+    // Removed keys are gone from the complete chain, also if the file in the middle has a part of them, or none.
     folder.write("middle.toml", "extends = \"base.toml\"\nname = \"middle\"\n[schemes.one]\nlabel = \"One\"\n");
     let over =
         folder.load("extends = \"middle.toml\"\nname = \"this\"\nwithout = [\"schemes.one\", \"grid\"]\n").unwrap();

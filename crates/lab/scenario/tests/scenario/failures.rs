@@ -130,14 +130,14 @@ fn an_allreduce_of_two_is_two_exchanges() {
     };
     assert_eq!((in_turn(2), in_turn(3)), (waits(1, 0, 0), waits(0, 1, 0)));
     assert_eq!((in_turn(4), in_turn(5)), (waits(3, 2, 5), waits(2, 3, 5)));
-    // Who answers is who received, and who began.
+    // Both dependencies of a flow are met at the host that sends it.
     for flow in flows {
         assert!(built.setup.causes_of(flow).iter().all(|&cause| built.setup.happens_at(cause) == flow.src));
     }
 }
 
-/// One direction loses packets, so one rank's data is late again and again. No iteration begins before all of the last but
-/// one has come: ranks whose steps only answered their neighbours' would drift apart.
+/// One direction loses packets, so one rank's data is repeatedly late. No iteration begins before all data of the iteration
+/// before the last has arrived: ranks that only reacted to their neighbours' steps would drift apart.
 #[test]
 fn ranks_stay_together_where_one_direction_is_slow() {
     let lossy = "[port]\nloss_bursts = { group = 1, rates = [0.02] }\n[port.inter]\nloss_bursts = \"off\"\n";

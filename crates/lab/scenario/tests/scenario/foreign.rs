@@ -14,7 +14,7 @@ use units::Time;
 
 use crate::place::points_at;
 
-/// Two datacenters of two hosts each, whose names are `left.host0` to `right.host1`.
+/// Two datacenters of two hosts each, named `left.host0` to `right.host1`.
 const NET: &str = "name = \"net\"\n[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\ntwo_datacenters = true\n\
                    [schemes.d]\nlaw = \"dctcp\"\n";
 const OTHER: &str = "[[traffic]]\nkind = \"permutation\"\nsize = 1\n";
@@ -273,7 +273,7 @@ fn an_entry_is_the_imported_scenario() {
         let (one, other) = (run(&kind), run(&made));
         assert_eq!(one.flows, other.flows, "{entry}");
         assert!(one.flows.iter().all(|flow| flow.completed != Time::NEVER), "{entry}");
-        // The same is said, behind the file's name.
+        // The same notes, after the file's name.
         let said: Vec<&str> = kind.notes.iter().map(|note| note.split_once(": ").unwrap().1).collect();
         assert_eq!(said, imported.notes, "{entry}");
         // All files are inputs of the run.

@@ -160,7 +160,8 @@ fn long_links_separate_datacenters_and_cables_may_differ() {
     assert_eq!(toward(">host3").ecn.unwrap().min, Bytes::new(160_000));
     assert_eq!(toward(">host2").ecn.unwrap().min, Bytes::new(400_000));
     assert_eq!((toward(">host5").loss, toward(">host4").loss), (Frac::ratio(1, 100), Frac::ZERO));
-    // The headroom of the long haul alone is more than such a switch has: the simulator's arithmetic wraps, here it is said.
+    // The headroom of the long haul alone exceeds the buffer of such a switch: the simulator's arithmetic wraps, the import
+    // reports it.
     let tried = |config: Option<&str>| import(topology, "1\n2 4 3 100 1000 0.1\n", config).map(|_| ());
     let error = tried(Some(&config.replace("SIZE 64", "SIZE 16"))).unwrap_err();
     // 18.75 MB and 37.5 kB, and 4 kB for each of two ports.

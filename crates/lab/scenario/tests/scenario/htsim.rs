@@ -49,7 +49,7 @@ Radix_Down 4
 Downlink_Latency_ns 1000
 ";
 
-/// Makes a scenario of a matrix whose starts are in picoseconds.
+/// Makes a scenario of a matrix with starts in picoseconds.
 fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, scenario::Error> {
     scenario::import::import_htsim(matrix, topology, Some(StartUnit::Picoseconds), names)
 }
@@ -174,7 +174,7 @@ fn starts_need_a_unit() {
     points_at(&import(&beyond, Some(StartUnit::Microseconds)).unwrap_err(), "a.cm:3:12", &[]);
 }
 
-/// A connection of size 0 lasts to the end, as in htsim, whose examples have many.
+/// A connection of size 0 lasts to the end, as in htsim; its examples have many of these.
 #[test]
 fn connections_of_size_zero_have_no_end() {
     let matrix = "Nodes 16\nConnections 3\nTriggers 1\n0->1 start 0 size 0\n2->1 id 1 start 2000000 size 2000000 send_done_trigger 1\n\
@@ -193,7 +193,7 @@ fn connections_of_size_zero_have_no_end() {
     let outcome = engine::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
     let completed: Vec<bool> = outcome.flows.iter().map(|flow| flow.completed.is_set()).collect();
     assert_eq!(completed, [false, true, false]);
-    // What waits for such a connection would never start.
+    // Flows that wait for such a connection would never start.
     let waits = matrix.replace("size 0\n2->1", "size 0 recv_done_trigger 1\n2->1").replace(" send_done_trigger 1", "");
     refused(&waits, None, "a.cm:6:11", &[]);
 }
@@ -246,7 +246,7 @@ proptest::proptest! {
 }
 
 /// Matrices of htsim's and of Ultra Ethernet's simulator (Broadcom/csg-htsim, `connection_matrices`; Dipsingh/uet-htsim2,
-/// `results/deep_dive`), as they are there: two permutations, an incast, and senders of many beside those of one.
+/// `results/deep_dive`), unchanged: two permutations, an incast, and a mix of senders with many flows and with one.
 const MATRICES: [(&str, &str, f64); 4] = [
     ("perm_16n_16c_2MB", include_str!("../files/htsim/perm_16n_16c_2MB.cm"), 0.1),
     ("perm_16f", include_str!("../files/htsim/perm_16f.cm"), 0.03),
@@ -254,8 +254,9 @@ const MATRICES: [(&str, &str, f64); 4] = [
     ("outcast_incast", include_str!("../files/htsim/outcast_incast.cm"), 0.01),
 ];
 
-/// Under NSCC with REPS and trimming, on trees of 16 and 128 hosts without oversubscription, the last flow ends when the busiest
-/// host's link has carried payload and headers: within so much, which is most where flows meet by chance inside the tree.
+/// Under NSCC with REPS and trimming, on trees of 16 and 128 hosts without oversubscription, the last flow ends when the
+/// busiest host's link has carried payload and headers, within this tolerance. The excess is largest if flows share links
+/// inside the tree by chance.
 #[test]
 fn public_matrices_run_under_nscc() {
     const SCHEME: &str = "{ nscc = { law = \"nscc\", host.path = \"reps\", \
@@ -278,7 +279,7 @@ fn public_matrices_run_under_nscc() {
         let outcome = engine::run(setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
         assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.timeouts == 0), "{name}");
         assert_eq!(outcome.links.iter().map(|link| link.drops).sum::<u64>(), 0, "{name}");
-        // What the busiest link of a host carries, and the shortest way of its flows.
+        // The bytes on the busiest link of a host, and the shortest path of its flows.
         let mut ends: BTreeMap<(bool, u32), (Bytes, Span)> = BTreeMap::new();
         for flow in &setup.flows {
             // 64 bytes of header for each 4096 of payload.

@@ -21,7 +21,7 @@ fn switch(hosts: u32) -> String {
 const PAIR: &str = "name = \"t\"\nstop = \"5s\"\n[topology]\nkind = \"fat-trees\"\nk = 4\ninter_rtt = \"2ms\"\n[schemes.a]\n\
                     law = \"dctcp\"\n";
 
-/// A model whose activations are 1 x 128 x 16 x 2 = 4,096 bytes a sequence: one packet.
+/// A model with activations of 1 x 128 x 16 x 2 = 4,096 bytes per sequence: one packet.
 const MODEL: &str = "params = 80000, layers = 4, hidden = 16, sequence = 128";
 
 fn job(model: &str, parallel: &str, more: &str) -> String {
@@ -195,7 +195,7 @@ fn tokens_go_to_experts_and_back() {
         "params = 100000, layers = 2, hidden = 16, sequence = 128, experts = 4, top_k = 2, expert_params = 80000";
     let more = "place = \"all\"\nmicro_batches = 3\ncompute = { forward = \"2ms\", backward = \"4ms\" }";
     let experts = |expert: u32| by_kind(&built(&switch(4), &job(model, &format!("data = 4, expert = {expert}"), more)));
-    // Two groups of two ranks, each of which sends half of 2 x 4,096 bytes to the other one.
+    // Two groups of two ranks; each rank sends half of 2 x 4,096 bytes to the other one.
     let two = experts(2);
     assert_eq!(two[&StepKind::Expert], (4 * 2 * 3 * 4, 4 * 2 * 3 * 4 * 4_096));
     // All sum up 20,000 parameters of 2 bytes; those with the same experts half of 80,000.
@@ -336,7 +336,7 @@ fn all_reduce(plan: &str, n: u64, size: u64) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Flows wait for earlier ones alone, all of them know what they wait for, and each kind has the bytes that its formula says.
+    /// Flows depend only on earlier ones, all of them have a dependency, and each kind has the bytes of its formula.
     #[test]
     fn any_job_is_a_graph_without_circles_of_the_bytes_that_formulas_say(any in any_job()) {
         let Any { t, p, d, e, layers, micro_batches, ref keys, plans, inside, vocabulary, experts } = any;
@@ -494,7 +494,7 @@ fn sixty_four_ranks_outlive_a_failure() {
     for scheme in scenario.runs() {
         let built = scheme.build().unwrap();
         assert!(built.warnings.is_empty(), "{:?}", built.warnings);
-        // Two stages in each datacenter: only what the second one hands on crosses, from 16 ranks, four times each way.
+        // Two stages in each datacenter: only transfers after the second one cross, from 16 ranks, four times each way.
         let network = &built.setup.network;
         let crosses = |flow: &&experiment::FlowSpec| network.datacenter_of(flow.src) != network.datacenter_of(flow.dst);
         assert_eq!(built.setup.flows.iter().filter(crosses).count(), 2 * 16 * 4);
@@ -508,8 +508,9 @@ fn sixty_four_ranks_outlive_a_failure() {
     }
 }
 
-/// The GOAL schedule of a pipeline, written down as the schedule is defined (Narayanan et al., §2.2.1): what a stage does one
-/// after the other, where forward sends go to the next stage and gradients to the one before. Computing is in nanoseconds.
+/// The GOAL schedule of a pipeline, written from the definition of the schedule (Narayanan et al., §2.2.1): the sequence of
+/// operations of a stage; activations are sent to the next stage and gradients to the previous one. Computing is in
+/// nanoseconds.
 #[cfg(feature = "import")]
 fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, backward: u64) -> String {
     use std::fmt::Write as _;

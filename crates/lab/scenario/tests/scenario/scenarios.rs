@@ -35,7 +35,7 @@ fn shipped(folder: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            // `values` holds measured values beside the figures.
+            // `values` has measured values next to the figures.
             if path.is_dir() && !path.ends_with("values") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "toml") {
@@ -63,8 +63,8 @@ fn what_is_shipped_builds() {
     }
 }
 
-/// Every file in `papers/` is read at each of its scales, and at the quick one with each of its suspected causes, whose
-/// first run builds.
+/// Reads every file in `papers/` at each of its scales, and at the quick one with each of its suspected causes, and builds
+/// its first run.
 #[test]
 fn papers_are_read_at_every_scale_and_with_every_cause() {
     let files = shipped("papers");
@@ -130,7 +130,7 @@ fn lists_and_samples_are_laid_over_the_grid() {
     let keys: Vec<&str> = runs[0].point.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["seed", "stop", "port.loss", "port.buffer"]);
     assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,port.loss=0.1,port.buffer=1"), "{}", runs[0].id);
-    // The same file gives the same points, and so does what is resolved.
+    // The same file results in the same points, and so does its resolved form.
     let ids = |scenario: &Scenario| scenario.runs().into_iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!(ids(&read(&text)), ids(&scenario));
     assert_eq!(ids(&read(&scenario.resolved_toml())), ids(&scenario));
@@ -500,7 +500,7 @@ fn loads_of_links_add_up_to_those_of_classes() {
                 let most = built.report.most_loaded.iter().filter(|it| it.class == load.class).map(|it| it.ppm).max();
                 let most = most.unwrap_or(0);
                 assert!(most + 5 >= load.arrivals_ppm, "{} {most}: {load:?}", load.class.name());
-                // Senders alike load every card alike, and as much as the entry says.
+                // Identical senders load every NIC equally, with the load that the entry states.
                 if load.class == fabric::LinkClass::Nic {
                     assert!(most.abs_diff(100_000) < 200, "{from}: {most}");
                 }
@@ -535,7 +535,7 @@ fn thresholds_that_cannot_act_are_named_by_their_keys() {
     assert_eq!(said("[port]\nbuffer = \"100KB\"\necn = { step = \"90KB\" }"), "");
     let scheme = said("[schemes.a.port]\nbuffer = \"100KB\"\necn = { min = \"200KB\", max = \"300KB\" }");
     assert!(scheme.contains("schemes.a.port.ecn.min is 200000"), "{scheme}");
-    // What a shared buffer lets one port have: each cable holds an eighth of what is left.
+    // The maximum of one port in a shared buffer: each cable takes an eighth of the remaining buffer.
     let shared = said("[port]\necn = { min = \"2MB\", max = \"2MB\" }\n[switch]\nbuffer = \"4MB\"");
     assert!(shared.contains("port.ecn.min is 2000000") && shared.contains("alpha or xoff"), "{shared}");
     assert_eq!(said("[port]\necn = { min = \"200KB\", max = \"400KB\" }\n[switch]\nbuffer = \"64MB\""), "");

@@ -66,7 +66,7 @@ fn load(run: &BuiltRun) -> Load {
     }
 }
 
-/// The longest chain of things, each of which waits for others.
+/// Returns the length of the longest dependency chain.
 fn longest(count: usize, waits: impl Fn(usize) -> Vec<usize>) -> usize {
     let mut depth = vec![1; count];
     // After as many rounds as there are things none gets deeper.
@@ -211,8 +211,8 @@ fn trace(collectives: &[(u64, u64)]) -> Vec<u8> {
     file
 }
 
-/// By the formulas of Chakra and astra-sim, where `comm_size` is one rank's input: what n ranks send together, and how many steps
-/// follow each other.
+/// By the formulas of Chakra and astra-sim, where `comm_size` is one rank's input: the total bytes sent by n ranks, and the
+/// number of consecutive steps.
 fn chakra_formula(kind: u64, size: u64, n: u64) -> Load {
     let (messages, each, depth) = match kind {
         0 => (2 * n * (n - 1), size / n, 2 * (n - 1)),
@@ -239,7 +239,7 @@ fn chakra() {
             assert_eq!(load(&run), chakra_formula(kind, 1_000_000, n), "type {kind} of {n} ranks");
         }
     }
-    // Four ranks of which each puts in 1,000,000 B: 12 flows of that.
+    // Four ranks; each contributes 1,000,000 B: 12 flows of that size.
     let run = import(&[(2, 1_000_000)], 4);
     assert!(run.setup.flows.iter().all(|flow| flow.size.get() == 1_000_000));
     assert_eq!(load(&run), Load { flows: 12, bytes: 12_000_000, depth: 3 });
@@ -265,7 +265,7 @@ fn algorithm(n: usize, chunks: usize, steps: &[(&str, usize)]) -> String {
     format!("<algo name=\"a\" nchunksperloop=\"{chunks}\" ngpus=\"{n}\">\n{gpus}</algo>\n")
 }
 
-/// `sizePerMscclChunk` of the runtime is what all chunks of a loop are, over their number.
+/// `sizePerMscclChunk` of the runtime is the size of all chunks of a loop divided by their number.
 #[test]
 fn msccl() {
     for (what, text, depth) in [
@@ -318,7 +318,7 @@ fn simai() {
         let mut beside = 0;
         for row in rows.iter().rev() {
             chain += steps(row[6], row[7], tensor);
-            // Those of weight gradients follow each other, beside the rest.
+            // The collectives of weight gradients follow each other, concurrent with the rest.
             let own = steps(row[9], row[10], ranks / tensor);
             if own > 0 {
                 beside = chain.max(beside) + own;
@@ -419,7 +419,7 @@ fn graphml() {
     let nodes = text.lines().filter(|line| line.starts_with("<node")).count();
     let default: u64 = text.split("<default>").nth(1).unwrap().split('<').next().unwrap().parse().unwrap();
     let edges = text.lines().filter(|line| line.starts_with("<edge"));
-    // Two edges that say nothing of their direction are one link.
+    // Two edges without a direction are one link.
     let halves: Vec<(u64, u64)> = edges
         .map(|edge| {
             let rate = edge
@@ -471,7 +471,7 @@ fn sndlib() {
     let nodes = rows.iter().filter(|row| row.len() == 5 && row[1] == "(").count();
     let capacities =
         rows.iter().filter(|row| row.len() > 9).map(|row| [row[5], row[10]].map(|it| it.parse::<f64>().unwrap()));
-    // What is installed, else the first module.
+    // The installed module, else the first one.
     let mbps: Vec<u64> = capacities
         .map(|[installed, module]| if installed > 0.0 { installed } else { module })
         .map(|gbps| (gbps * 1e3) as u64)

@@ -47,7 +47,7 @@ pub(super) struct Calendar {
     /// one load.
     first_at: Time,
     heap: BinaryHeap<Reverse<(Time, Due)>>,
-    /// The time up to which entries have come out.
+    /// The time up to which entries have been removed.
     done: Time,
 }
 

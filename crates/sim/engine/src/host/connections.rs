@@ -1,4 +1,4 @@
-//! Connections that outlive their flows, and what hosts remember of those that do not.
+//! Connections that outlive their flows, and the path metrics that hosts keep of those that do not.
 //!
 //! A flow that is `kept` ([`experiment::FlowSpec::kept`]) goes on a connection of its pair of hosts, class and law that has
 //! nothing to send, of several on that which was opened first. If there is none, it opens one. So a connection carries a

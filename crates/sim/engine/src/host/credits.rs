@@ -39,7 +39,7 @@ pub(super) struct HostCredits {
 /// State of a host that sends credits for its own link.
 #[derive(Default)]
 struct Giving {
-    /// Flows whose credits are due, in turn.
+    /// Flows with due credits, in turn.
     turns: VecDeque<u32>,
     /// The time at which the link has room for the data of the next credit.
     next: Time,
@@ -53,7 +53,7 @@ struct Given {
     /// Credits that it has requested and that it has received, from its start.
     asked: u32,
     got: u32,
-    /// Credits that went to it again.
+    /// Credits that were sent to it again.
     repeated: u32,
 }
 
@@ -302,7 +302,7 @@ impl<L: ControlLaw> Hosts<L> {
             let answer = match packet.body() {
                 // The path of the data was kept free: its sender is notified, even if it ignores that.
                 Body::Emulation { number, .. } => Header::back(packet, spec).echo(Echo { newest: number, map: 1 }, now),
-                // Who still asks has missed the last acknowledgements.
+                // A sender that still requests credits has missed the last acknowledgements.
                 Body::Request { .. } => last_acknowledgement(packet, spec, setup),
                 _ => return,
             };
@@ -326,7 +326,7 @@ impl<L: ControlLaw> Hosts<L> {
                         state.call_giving();
                     }
                 } else if let Some(last) = given.got.checked_sub(1) {
-                    // Who asks for what it has got has missed the last of it.
+                    // A sender that requests credits that it was already granted has missed the last one.
                     given.repeated += 1;
                     state.answer(answering.back.credit(last, now), Report::NONE, wire);
                 }
@@ -392,7 +392,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.count(flow, &answering);
     }
 
-    /// Counts what a receiving end did.
+    /// Adds up the counters of a receiving end.
     fn count(&mut self, flow: u32, answering: &Answering<L>) {
         let (sent, acted) = match &answering.part {
             Part::Credits(crediting) => crediting.stats(),
@@ -411,7 +411,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Counts, at the end of the run, the received payload of flows whose receivers do not acknowledge.
+    /// Counts, at the end of the run, the received payload of flows with receivers that do not acknowledge.
     pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
         if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
             return;
@@ -436,12 +436,12 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), Report::NONE, wire);
     }
 
-    /// Credits come to their sender, or the answer to a probe.
+    /// Handles credits, or the response to a probe, at their sender.
     pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
         let now = packet.time;
         let slot = self.sender_of[packet.flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-            // They come too late to be of use.
+            // They arrive too late to be used.
             let wasted = match packet.body() {
                 Body::Credit { .. } => 1,
                 Body::Echo(echo) => echo.count().into(),

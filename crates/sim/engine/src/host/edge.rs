@@ -23,7 +23,7 @@ pub(super) struct AtEdge {
     pub(super) notes: bool,
     /// The last round trip measured by an acknowledgement, where that is needed.
     pub(super) last_rtt: Option<Span>,
-    /// The time at which the flow is to be polled; older entries for it are ignored.
+    /// The time of the flow's next poll; older entries for it are ignored.
     pub(super) paced_at: Time,
 }
 
@@ -89,8 +89,8 @@ impl AtEdge {
         self.edge.as_mut()?.hold_mut()
     }
 
-    /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it
-    /// goes without a credit.
+    /// Returns the credit number that a taken packet carries, and whether the packet may be dropped first, since it is sent
+    /// without a credit.
     pub(super) fn told(&self, credit: Option<u32>) -> (Option<u32>, bool) {
         let Some(scheduled) = self.scheduled() else { return (None, false) };
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });

@@ -1,7 +1,7 @@
 //! Processing delay of hosts: the time of a packet between the NIC, where it arrived, and the transport.
 //!
-//! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits
-//! for the one before it. Packets of different flows may overtake each other, as on several cores. A pause frame is
+//! The delay is drawn for each packet. Packets of one flow stay in order: a packet with an earlier end of its own delay
+//! waits for the previous one. Packets of different flows may overtake each other, as on several cores. A pause frame is
 //! handled by the NIC and is not delayed. All other arrivals are delayed, so round trips and one-way delays include the
 //! delay. Transmissions of a host are not delayed.
 

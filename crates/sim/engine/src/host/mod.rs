@@ -1,9 +1,9 @@
 //! The hosts of one partition: selection of the next packet, responses to packets, timers and flow starts.
 //!
-//! A host passes its NIC a packet only when the NIC is idle, round robin among the flows that may send, so a flow's
-//! packet never waits behind another flow's burst in the host. Acknowledgements and notifications go to the NIC at once
-//! and so overtake all data whose transmission has not begun, unless their class is paused (`pauses`). The stages of a
-//! few flows between their law and the NIC are in `edge`.
+//! A host passes its NIC a packet only when the NIC is idle, round robin among the flows that may send, so a flow's packet
+//! never waits behind another flow's burst in the host. Acknowledgements and notifications go to the NIC at once and so
+//! overtake all data that is not yet in transmission, unless their class is paused (`pauses`). The stages of a few flows
+//! between their law and the NIC are in `edge`.
 //!
 //! Hosts do not depend on an engine: an engine delivers packets to them, supplies the time, and takes their packets
 //! over a [`Wire`].
@@ -80,7 +80,7 @@ pub trait Wire {
     }
 }
 
-/// Everything that hosts read and never change.
+/// Constant data that hosts read.
 pub struct Context<'a, F> {
     /// The run.
     pub setup: &'a Setup,
@@ -195,7 +195,7 @@ pub struct Hosts<L> {
     free_receivers: Vec<u32>,
     sender_of: Vec<u32>,
     receiver_of: Vec<u32>,
-    /// By flow: what receivers here do for credits.
+    /// By flow: the receivers' state for credits.
     answering: BTreeMap<u32, Answering<L>>,
     /// Flows that have ended: (flow, outcome).
     pub outcomes: Vec<(u32, FlowOutcome)>,
@@ -209,7 +209,7 @@ pub struct Hosts<L> {
     pub open: u64,
     /// Data packets sent.
     pub data_packets: u64,
-    /// Data packets that came.
+    /// Data packets that arrived.
     pub data_received: u64,
     /// Predictions of senders for packets that arrived here, and the delays of these packets.
     pub predictions: Predictions,
@@ -408,7 +408,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Does what is due.
+    /// Handles all due events.
     #[inline(never)]
     fn ring<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -445,7 +445,7 @@ impl<L: ControlLaw> Hosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled = credits.map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
         let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
-        // No timeout can come sooner; then it is checked again.
+        // No timeout can be earlier; then it is checked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
         let slot = self.free_senders.pop().unwrap_or_else(|| {

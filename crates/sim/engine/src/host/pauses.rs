@@ -22,7 +22,7 @@ pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
 pub(super) struct Pauses {
     /// The pauses of its NIC.
     of_card: fabric::Pauses,
-    /// (slot, flow) of flows that wait for their class, in the order in which their turns came.
+    /// (slot, flow) of flows that wait for their class, in the order of their turns.
     flows: VecDeque<(u32, u32)>,
     /// Acknowledgements and notifications that wait, in order.
     answers: VecDeque<(Packet, Report)>,
@@ -100,7 +100,7 @@ impl HostState {
         }
     }
 
-    /// Parks a flow whose class is paused when its turn comes.
+    /// Parks a flow if its class is paused when its turn comes.
     pub(super) fn park<L>(&mut self, slot: u32, active: &mut Active<L>) {
         active.queued = Queued::Parked;
         self.pauses.get_or_insert_default().flows.push_back((slot, active.flow));

@@ -32,7 +32,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     });
     let margin = paths.longest_wait.unwrap_or(Span::ZERO).max(quarter + paths.spread);
     let held_back = host.ack_delay.unwrap_or(quarter);
-    // What hosts add to the way: their own time, and acknowledgements that wait for more packets.
+    // Delay that hosts add to the path: their own processing, and acknowledgements that wait for more packets.
     let hosts = host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
     let hosts = if credited && host.ack_every > 1 { hosts + held_back } else { hosts };
     let margin = margin + hosts;
@@ -53,7 +53,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         base_rtt: paths.base_rtt,
         reordering,
         rto_min,
-        // A timeout before any answer can come would resend for ever.
+        // A timeout before any possible acknowledgement would retransmit for ever.
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
         loss_timer: host.loss_timer,

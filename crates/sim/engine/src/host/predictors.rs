@@ -21,7 +21,7 @@ pub(super) struct Note {
 const NONE: u64 = i64::MIN.cast_unsigned();
 
 impl Note {
-    /// Encodes it as a report of a port, whose fields then have another meaning.
+    /// Encodes it as a report of a port; the report's fields then have another meaning.
     fn to_hop(self) -> Hop {
         let bits = |span: Option<Span>| Bytes::new(span.map_or(NONE, |span| span.ps().cast_unsigned()));
         Hop { time: self.left, sent: bits(self.delay), queue: bits(self.rtt), rate: Rate::MAX }
@@ -45,7 +45,7 @@ impl<L: ControlLaw> Active<L> {
 }
 
 impl<L> Hosts<L> {
-    /// Compares what a packet's sender knew with the packet's own delay.
+    /// Compares the sender's knowledge at a packet's departure with the packet's own delay.
     #[inline(never)]
     pub(super) fn compare(&mut self, packet: &Packet, report: Report, wire: &mut impl Wire) {
         if let Some(note) = wire.hops(report).first().map(Note::from_hop) {

@@ -1,4 +1,4 @@
-//! The receiving side: what answers a packet, now or after a while.
+//! The receiving side: responses to packets, immediate or delayed.
 
 use experiment::{Cause, FlowId, FlowSpec, Setup};
 use flow::{AckHeader, DataHeader, PathChoice, Receiver, Reply};
@@ -14,11 +14,11 @@ use crate::packet::{Header, Packet, Report};
 /// The receiver has everything and is gone.
 pub(super) const DONE: u32 = u32::MAX - 1;
 
-/// The receiving end of a flow, and what it takes to answer later.
+/// The receiving end of a flow, with the state for delayed responses.
 pub(super) struct Receiving {
     receiver: Receiver,
     flow: u32,
-    /// The newest packet whose acknowledgement was held back; not a duplicate, which is answered at once.
+    /// The newest packet with a delayed acknowledgement; not a duplicate, which is acknowledged at once.
     held_back: Packet,
     /// The time at which the delayed acknowledgement is sent; [`Time::NEVER`] if there is none.
     flush_at: Time,
@@ -28,7 +28,7 @@ pub(super) struct Receiving {
 
 /// Receiver state for answers other than acknowledgements, and for reports.
 struct Notes {
-    /// The newest packet of a coded flow, whose reverse path requests for blocks take.
+    /// The newest packet of a coded flow: requests for blocks take its reverse path.
     newest: Option<Packet>,
     /// The expiry of the first block's timer, if it is in the host's calendar; otherwise [`Time::NEVER`].
     blocks_at: Time,
@@ -79,7 +79,7 @@ impl<L: ControlLaw> Hosts<L> {
             state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
-            // A request to send again is about another packet than the one that came.
+            // A request to retransmit concerns another packet than the one that arrived.
             let goes = if reply.nack { Report::NONE } else { report };
             forget(if reply.nack { report } else { Report::NONE }, wire);
             state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
@@ -105,7 +105,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Handles the header of a packet whose payload was trimmed by a switch.
+    /// Handles the header of a packet with a payload that was trimmed by a switch.
     pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Wire) {
         let spec = &setup.flows[header.flow as usize];
         let mut slot = self.receiver_of[header.flow as usize];
@@ -206,7 +206,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Sends an acknowledgement whose delay ends, if it is still held back.
+    /// Sends an acknowledgement at the end of its delay, if it is still held back.
     pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
         let slot = self.receiver_of[flow as usize];
         let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
@@ -240,7 +240,7 @@ impl Receiving {
         self.receiver.cumulative()
     }
 
-    /// Sends what is held back.
+    /// Sends the acknowledgement that is held back.
     fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
         self.flush_at = Time::NEVER;
         if let Some(reply) = self.receiver.flush() {
@@ -272,8 +272,8 @@ impl Receiving {
         }
     }
 
-    /// Keeps a packet whose acknowledgement is held back, as the newest of those, with its report, and drops the
-    /// reports that no acknowledgement will carry. Returns whether an acknowledgement is held back.
+    /// Stores a packet as the newest one with a delayed acknowledgement, with its report, and drops the reports that no
+    /// acknowledgement will carry. Returns whether an acknowledgement is held back.
     #[inline]
     fn hold_back(&mut self, packet: &Packet, report: Report, is_answered: bool, wire: &mut impl Wire) -> bool {
         let holds_back = self.receiver.holds_back();

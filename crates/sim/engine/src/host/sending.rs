@@ -20,7 +20,7 @@ use crate::ticks::Ticks;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queued {
     Nowhere,
-    /// Its turn will come; it may send then, if it is still allowed to.
+    /// The flow is in the run queue; when its turn comes it may send, if it is still allowed to.
     Ready,
     /// The same, and nothing can have changed since it was polled.
     Sure,
@@ -46,8 +46,7 @@ pub(super) struct Active<L> {
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
-    /// The flow goes before others while it has sent less than this or, if its size is known, while it has less to
-    /// send.
+    /// The flow precedes others while it has sent less than this or, if its size is known, while it has less left to send.
     pub(super) early: Bytes,
     /// Set if its size is known: [`HostConfig::known_sizes`](experiment::HostConfig::known_sizes).
     pub(super) by_size: bool,

@@ -10,7 +10,7 @@ use flow::LossTimer;
 use laws::catalog::{Kind, Value, build};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-// What `n` BBR flows did in the last 70 % of a run.
+// Results of `n` BBR flows over the last 70 % of a run.
 struct Shared {
     outcome: Outcome,
     utilisation: f64,
@@ -131,14 +131,14 @@ fn two_bbr_flows_share_and_queue_a_bdp() {
     }
 }
 
-// With next to no buffer what a probe sends beyond the pipe is lost. It lasts 1.053 round trips, as with a buffer, and
-// loses 0.2375 x 1.053 = 0.25 of a BDP. The drain ends when no more than a BDP is in flight as the sender knows it. It
+// With almost no buffer, packets that a probe sends beyond the pipe are lost. It lasts 1.053 round trips, as with a buffer,
+// and loses 0.2375 x 1.053 = 0.25 of a BDP. The drain ends when no more than a BDP is in flight as the sender knows it. It
 // leaves 0.7425 of the rate. All of the rate is acknowledged, and the first loss is found 5/4 round trips after the probe
 // began, because the tolerance of reordering is a quarter. So the flight shrinks by 0.2575 a round trip, and from 0.2 round
-// trips on by 0.495: the drain lasts 0.6. A cycle is then 7.653 round trips, in which 1.303 + 0.446 + 5.94 = 7.689 BDPs
-// are sent: losses are 3.25 % of what is sent, the utilisation is 7.439 / 7.653 = 97.2 %. Tolerance 0.3 %. Losses are
-// counted between 3.25 and 9.5 s, in which are eight probes and 8.17 cycles: 3.18 %, to 0.05 %.
-// Startup doubles until three flat round trips have passed, and is over after twenty.
+// trips on by 0.495: the drain lasts 0.6. A cycle is then 7.653 round trips, in which 1.303 + 0.446 + 5.94 = 7.689 BDPs are
+// sent: losses are 3.25 % of what is sent, the utilisation is 7.439 / 7.653 = 97.2 %. Tolerance 0.3 %. Losses are counted
+// between 3.25 and 9.5 s, in which are eight probes and 8.17 cycles: 3.18 %, to 0.05 %. Startup doubles until three flat
+// round trips have passed, and is over after twenty.
 #[test]
 fn bbr_without_a_buffer_loses_what_it_probes() {
     let (rate, rtt) = (Rate::from_gbps(10), Span::from_ms(100));
@@ -152,15 +152,15 @@ fn bbr_without_a_buffer_loses_what_it_probes() {
         (estimates.iter().copied().fold(f64::MAX, f64::min), estimates.iter().copied().fold(0.0, f64::max));
     println!("bandwidth estimate {least:.4} to {most:.4} of the payload's rate");
     assert!(least > 0.99 && most < 1.01);
-    // The window is two BDPs. Recovery holds it at what was in flight when the first loss was found, over a BDP, less what
-    // is found lost after that, and grows again once a round trip has passed: the pace is what limits the flow.
+    // The window is two BDPs. Recovery limits it to the bytes in flight when the first loss was found, over a BDP, less the
+    // bytes found lost after that, and increases it again after a round trip: the pacing rate limits the flow.
     let bdp = rate.bytes_in(rtt).get() as f64 * PAYLOAD / PACKET;
     let windows: Vec<f64> = samples.iter().map(|s| s.window.get() as f64 / bdp).collect();
     let (least, most) = (windows.iter().copied().fold(f64::MAX, f64::min), windows.iter().copied().fold(0.0, f64::max));
     println!("window {least:.3} to {most:.3} BDPs");
     assert!(least > 0.9 && off(most, 2.0) < 0.02);
     assert!((0.969..=0.975).contains(&shared.utilisation), "{}", shared.utilisation);
-    // What startup loses cancels out between two runs.
+    // The losses of startup cancel out between two runs.
     let sooner = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(3_250), &[]);
     let [long, short] = [&shared, &sooner].map(|run| run.outcome.flows[0].stats);
     let lost = (long.retransmits - short.retransmits) as f64 / (long.packets_sent - short.packets_sent) as f64;

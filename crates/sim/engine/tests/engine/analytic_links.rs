@@ -202,8 +202,8 @@ fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
     }
 }
 
-// A flow through one link of a tandem whose last is slowest queues there and nowhere else: (n - 1) packets come in
-// n * s1 and leave in n * s2, so Q = size * (1 - s1 / s2). Tolerance: two packets, for store and forward.
+// A flow through a tandem of links with the slowest one last queues only there: (n - 1) packets arrive in n * s1 and leave
+// in n * s2, so Q = size * (1 - s1 / s2). Tolerance: two packets, for store and forward.
 #[test]
 fn a_burst_queues_what_the_rates_leave_over() {
     let edge = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));

@@ -184,11 +184,12 @@ fn equal_flows_end_with_equal_shares() {
     }
 }
 
-// A NewReno flow that is cut every T seconds gains T / R packets between two cuts, half of its peak, so its rate is 1.5 T / R^2
-// packets a second, and two flows share as (R2 / R1)^2 to T2 / T1. Where all are cut together that is r^2 for round trips as
-// 1 : r (Lakshman and Madhow, ToN 1997, §4). Here they are not: the longer flow, whose bursts are longer, is cut 1.6 to 1.9
-// times as often, and up to r^2.2 is taken. The formula holds with the cuts as counted, R with the mean queue in it.
-// Tolerance 15 %: a mean of squares is no square of the mean, and two cuts may fall into a round trip's recovery.
+// A NewReno flow that is cut every T seconds gains T / R packets between two cuts, half of its peak, so its rate is 1.5 T /
+// R^2 packets a second, and two flows share as (R2 / R1)^2 to T2 / T1. Where all are cut together that is r^2 for round
+// trips as 1 : r (Lakshman and Madhow, ToN 1997, §4). Here they are not: the flow with the longer round trip has longer
+// bursts and is cut 1.6 to 1.9 times as often, so up to r^2.2 is accepted. The formula holds with the cuts as counted, R
+// with the mean queue in it. Tolerance 15 %: a mean of squares is no square of the mean, and two cuts may fall into a round
+// trip's recovery.
 #[test]
 fn unequal_round_trips_share_by_their_squares_and_cuts() {
     for r in [2, 4] {
@@ -220,10 +221,10 @@ fn lossy(ppm: u64, rate: Rate, rtt: Span, both: bool, ack_every: u8) -> (Setup, 
     (setup, outcome)
 }
 
-// Every flow ends, at 14 us and at 100 ms, and what is sent again is what was lost: losses <= retransmissions <=
-// losses + 3, the last for a tail whose timeout also takes what was late. Where acknowledgements are lost too, each
-// may cost a packet sent again (an acknowledgement names one packet and what is below the first hole, no more).
-// Timeouts are for tails only: at most five, of up to 1,000 losses and more.
+// Every flow ends, at 14 us and at 100 ms, and only lost packets are retransmitted: losses <= retransmissions <= losses +
+// 3. The 3 is for a tail, where the timeout also retransmits late packets. If acknowledgements are lost too, each may cost
+// a retransmission (an acknowledgement names only one packet and all below the first hole). Timeouts are for tails only: at
+// most five, of up to 1,000 losses and more.
 #[test]
 fn what_is_lost_is_sent_again_once() {
     for (ppm, least) in [(1_000, 2), (10_000, 60), (100_000, 900)] {
@@ -245,9 +246,9 @@ fn what_is_lost_is_sent_again_once() {
     }
 }
 
-// A flow of one packet whose packet or acknowledgement is lost n times in a row takes RTT + sum over i < n of min(RTO
-// 2^i, RTO_max) (RFC 6298 §5.5), RTO = 5/4 RTT where the buffers' waiting time is no more. Exact but for the host's
-// first look, which may be a base round trip late; afterwards to the picosecond.
+// A flow of one packet that loses its packet or acknowledgement n times in a row takes RTT + sum over i < n of min(RTO 2^i,
+// RTO_max) (RFC 6298 §5.5), RTO = 5/4 RTT where the buffers' waiting time is no more. Exact but for the host's first look,
+// which may be a base round trip late; afterwards to the picosecond.
 #[test]
 fn timeouts_back_off_by_doubling() {
     let rate = Rate::from_gbps(10);
@@ -319,9 +320,9 @@ fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
     }
 }
 
-// Packets sprayed over paths whose queues differ arrive out of order and are not lost: without a drop nothing is sent
-// again. The queue of one path is made long by flows that are not sprayed the same way; buffers are finite, so the
-// tolerance covers the longest wait (Uno §4.2 sprays over such paths).
+// Packets sprayed over paths with different queues arrive out of order and are not lost: without drops there are no
+// retransmissions. The queue of one path is made long by flows that are not sprayed the same way; buffers are finite, so
+// the tolerance covers the longest wait (Uno §4.2 sprays over such paths).
 #[test]
 fn spraying_over_unequal_queues_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::new(2 << 20));

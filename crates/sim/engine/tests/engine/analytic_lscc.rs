@@ -30,8 +30,8 @@ const REFERENCE: u64 = 2_000_000;
 const SOURCES: u32 = 4;
 const SAMPLES: usize = 8_000;
 
-/// Four sources of 40 Gb/s send over a long haul of 40 to one receiver of 20, whose port is shared more and more by
-/// local flows with a window of 256 KB each: they start 6 ms apart. The links to the switches are 1 us.
+/// Four sources of 40 Gb/s send over a long haul of 40 Gb/s to one receiver of 20 Gb/s. Local flows with a window of 256 KB
+/// each join its port 6 ms apart. The links to the switches are 1 us.
 fn varying_bottleneck() -> (Setup, [LinkId; 2]) {
     let edge = PortConfig::new(LINE, Span::from_us(1));
     let narrow = PortConfig { rate: Rate::from_gbps(20), ..edge };
@@ -126,13 +126,13 @@ fn the_far_queue_is_that_of_eq_9_and_what_sources_send_beyond_their_rate() {
     // In samples: 2D + T; and D with the adjacent links, to the near end and, for acknowledgements, back to the
     // sources.
     let (window, away) = (50, 21);
-    // Three sums begin and end at samples, each off by what a link passes in one; 1/27 of Q_ref.
+    // Three sums begin and end at samples; each is off by the bytes that a link passes in one interval; 1/27 of Q_ref.
     let slack = 3.0 * LINE.bytes_in(STEP).get() as f64;
     let allowed = |from: usize, to: usize| series.rate[from..to].iter().map(|bps| bps * 5e-6 / 8.0).sum::<f64>();
     let (mut judged, mut off, mut queues) = (0, 0.0, Vec::new());
     for now in (1_000..SAMPLES - 200).step_by(10) {
         let near = now - away;
-        // A rate at one of its limits is not what eq. 3 asks for.
+        // A rate at one of its limits does not follow eq. 3.
         if series.rate[near] <= 100e6 || series.rate[near] >= LINE.bps() as f64 {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Laws that obey marks against their papers' steady states: DCTCP's and GEMINI's sawtooth, GEMINI's fairness
-//! between round trips, what a phantom queue leaves free.
+//! Laws that obey marks against their papers' steady states: DCTCP's and GEMINI's sawtooth, GEMINI's fairness between round
+//! trips, and the headroom that a phantom queue leaves.
 #![allow(clippy::unwrap_used)]
 
 use crate::analytic_support::{
@@ -54,11 +54,11 @@ fn marked_pipe(
     (setup, queue)
 }
 
-// Q_max = K + N; A = sqrt(2 N (C RTT + K)) / 2; the saw's period is A / N round trips (SIGCOMM 2010, §3.3). What the
-// paper neglects moves the amplitude by a known amount: the round trip in which a cut takes effect makes it `swing` (4
-// % to 8 % less, a round trip more in the period), and a gain that is not small has alpha a little under its mean at
-// the first mark, when the cut comes (8 % less at 1/16, 2 % at 1/64). So with g = 1/64: 6 % around `swing`, 12 %
-// around the paper's; with g = 1/16: 18 % around the paper's. The peak is exact to a packet.
+// Q_max = K + N; A = sqrt(2 N (C RTT + K)) / 2; the saw's period is A / N round trips (SIGCOMM 2010, §3.3). Terms that the
+// paper neglects change the amplitude by a known amount: the round trip in which a cut takes effect makes it `swing` (4 %
+// to 8 % less, a round trip more in the period), and a gain that is not small has alpha a little under its mean at the
+// first mark, when the cut comes (8 % less at 1/16, 2 % at 1/64). So with g = 1/64: 6 % around `swing`, 12 % around the
+// paper's; with g = 1/16: 18 % around the paper's. The peak is exact to a packet.
 #[test]
 fn dctcp_saws_as_its_paper_says() {
     for (n, gain, of_paper) in [(2, 64, 0.12), (10, 64, 0.12), (2, 16, 0.18), (10, 16, 0.18)] {
@@ -272,7 +272,7 @@ fn phantom_port(drain: Frac, min: u64, max: u64) -> PortConfig {
 #[test]
 fn a_phantom_queue_fills_at_the_difference_of_rates() {
     let (threshold, rtt, run_time) = (1_000_000, Span::from_us(40), Span::from_ms(4));
-    // C RTT is 120.2 packets, of which 108.2 would drain.
+    // C RTT is 120.2 packets; 108.2 of them would drain.
     for packets in [60, 105, 108, 109, 112, 118] {
         let port = phantom_port(Frac::millionths(900_000), threshold, threshold);
         let network = pipes(&port, Rate::from_gbps(100), 4_160, &[rtt]);

@@ -1,4 +1,4 @@
-//! Coded flows over a network: what they cost without losses, what they save with them.
+//! Coded flows over a network: their cost without losses, and their benefit with losses.
 
 use crate::common::{answer, flow, law, pipe, run, setup};
 use experiment::{Coding, FlowSpec, Outcome, Setup};

@@ -18,14 +18,14 @@ proptest! {
             hops = now.packet_hops;
             true
         });
-        // What progress counts is what came off a link: not more than went onto links.
+        // Progress counts packets that left a link: not more than entered links.
         prop_assert!(hops <= outcome.engine.packet_hops, "{} of {}", hops, outcome.engine.packet_hops);
         prop_assert_eq!(experiment::broken_identities(setup, &outcome), Vec::<String>::new());
         let mut sent = 0;
         for (flow, (spec, end)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             prop_assert!(end.completed.is_set(), "flow {} hangs under {:?}", flow, case.kind);
             prop_assert_eq!(end.delivered, spec.size);
-            // What is left of the last blocks' parity when a flow ends need not leave.
+            // The rest of the last blocks' parity need not be sent when a flow ends.
             let (packets, spare) = (u64::from(setup.packets(spec)), setup.blocks(spec).map_or(0, |blocks| blocks.parity()));
             let first_sent = end.stats.packets_sent - end.stats.retransmits;
             prop_assert!((packets - u64::from(spare)..=packets).contains(&first_sent), "{} of {}", first_sent, packets);
@@ -36,7 +36,7 @@ proptest! {
         }
         let engine = &outcome.engine;
         prop_assert_eq!(engine.data_packets, sent);
-        // What was sent came, was lost, or is on the way.
+        // All sent packets arrived, were lost, or are on their way.
         let lost: u64 = outcome.links.iter().map(|link| link.lost.data + link.trims).sum();
         prop_assert_eq!(sent, engine.data_received + lost + engine.data_in_flight);
         for ((spec, end), &lost) in setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of) {
@@ -63,8 +63,8 @@ proptest! {
             let longest = config.rate.bytes_in(outcome.ended.since(units::Time::ZERO)) + Bytes::new(1 << 20);
             prop_assert!(end.bytes <= longest, "{} carried more than its rate", name);
         }
-        // Where nothing was lost on the way, nothing was sent again. (What comes too late counts as lost where a path is
-        // left with packets on it, and where a receiver has waited for a block as long as it may.)
+        // Without losses there are no retransmissions. (A late packet counts as lost if its path was left with packets on
+        // it, or if a receiver has waited for a block for the maximum time.)
         let may_be_late = matches!(setup.host.path, PathChoice::Plb(_)) || setup.host.coding.is_some();
         let lost: u64 = outcome.links.iter().map(|link| link.drops + link.losses + link.trims).sum();
         let again: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();

@@ -1,4 +1,4 @@
-//! Credit-scheduled flows that lose packets, with each recovery: selective, go-back-N, and go-back-N whose receivers do
+//! Credit-scheduled flows that lose packets, with each recovery: selective, go-back-N, and go-back-N with receivers that do
 //! not acknowledge and only report missing packets.
 
 use crate::common;
@@ -143,7 +143,7 @@ fn what_came_counts_though_it_is_not_acknowledged() {
     let stop = delivered(WAYS[0], Time::from_ms(2_000)).completed - Span::from_us(800);
     let [acknowledged, silent] = [WAYS[1], WAYS[2]].map(|recovery| delivered(recovery, stop));
     assert!(!silent.completed.is_set());
-    // What is acknowledged came half a round trip, 400 us, before. So at most 309 packets, and those of one
+    // Acknowledged packets arrived half a round trip, 400 us, before. So at most 309 packets, and those of one
     // acknowledgement, are between the two.
     let ahead = silent.delivered.get() - acknowledged.delivered.get();
     assert!(ahead > 0 && ahead <= (309 + 8) * 1_460, "{} and {}", silent.delivered, acknowledged.delivered);

@@ -69,7 +69,7 @@ fn assert_done(outcome: &Outcome) {
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "{:?}", outcome.flows);
 }
 
-/// Two flows to one receiver whose credits leave it one after the other at the full rate, and whose data may meet.
+/// Two flows to one receiver. Their credits leave it one after the other at the full rate, and their data may meet.
 #[derive(Clone, Copy, Debug)]
 struct Crash {
     rate: Rate,
@@ -182,9 +182,8 @@ fn an_exact_time_interleaves_what_would_crash() {
     assert!(untimed >= 500 * PACKET, "{untimed}");
 }
 
-/// Packets that may wait at FlashPass's bottleneck: as many as credits that its queue and its bucket let through at
-/// once, one that is in service, and one for each sender, whose NIC may hold an emulation packet back for a packet's
-/// time.
+/// Maximum packets that wait at FlashPass's bottleneck: one for each credit that its queue and its bucket let through at
+/// once, one in service, and one for each sender, because its NIC may delay an emulation packet by a packet's time.
 fn waits(senders: u64) -> u64 {
     8 + 2 + 1 + senders
 }
@@ -232,7 +231,7 @@ fn sum(outcome: &Outcome, pick: fn(&FlowOutcome) -> u64) -> u64 {
     outcome.flows.iter().map(pick).sum()
 }
 
-/// Each part of FlashPass does what it is for, and nothing where it is off.
+/// Each part of FlashPass has its intended effect, and none if it is off.
 #[test]
 fn parts_of_flashpass_are_switched_off() {
     let plain = [switch("early_start", false)];
@@ -250,7 +249,7 @@ fn parts_of_flashpass_are_switched_off() {
     assert_eq!(sum(&uncontrolled, |it| it.acted.cuts + it.acted.increases), 0);
     assert!(sum(&uncontrolled, |it| it.credits.sent) > sum(&with, |it| it.credits.sent));
 
-    // One echo a credit: more packets back from the receiver, whose NIC is the last host's.
+    // One echo per credit: more packets back from the receiver, which has the last host's NIC.
     let (single, _) = three(Kind::FlashPass, &[plain[0], switch("batches", false)]);
     let back = [&with, &single].map(|outcome| outcome.links.last().unwrap().packets);
     assert!(back[1] > 2 * back[0], "{back:?}");

@@ -23,7 +23,7 @@ fn assert_same(setup: &Setup, kind: Kind) {
     }
 }
 
-/// Four datacenters, everything on, triggers between them: what threads could disturb.
+/// Four datacenters, all features on, triggers between them: all state that threads could disturb.
 #[test]
 fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     let ecn = |min, max| Ecn { min: Bytes::new(min), max: Bytes::new(max), max_probability: Frac::HALF };
@@ -67,7 +67,7 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     }
     setup.symmetric = true;
     assert_same(&setup, Kind::UnoCc);
-    // What senders knew goes with packets from one partition to another.
+    // The senders' knowledge travels with packets from one partition to another.
     setup.series.predictors = (0..count).map(FlowId).collect();
     assert_same(&setup, Kind::UnoCc);
 }
@@ -104,8 +104,8 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
     modules
 }
 
-/// A long haul between two datacenters whose switches share buffers, pause, report and have controllers: all of these
-/// act.
+/// A long haul between two datacenters with switches that share buffers, pause, report and have controllers: all of these
+/// take effect.
 #[test]
 fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
     let gate = Gate { off: Limit::Bytes(Bytes::new(40_000)), headroom: Bytes::new(200_000), ..Gate::default() };

@@ -1,4 +1,4 @@
-//! CoDel and FQ-CoDel at a bottleneck, end to end: the standing queue, and what a sparse flow waits for.
+//! CoDel and FQ-CoDel at a bottleneck, end to end: the standing queue, and the wait of a sparse flow.
 #![allow(clippy::unwrap_used)]
 
 use experiment::{FlowSpec, Outcome, SeriesConfig, Setup, Start};

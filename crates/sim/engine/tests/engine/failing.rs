@@ -26,8 +26,8 @@ fn between(network: &Network) -> LinkId {
     others.into_iter().find(|link| network.links()[link.index()].from == switch).unwrap()
 }
 
-/// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses the packets whose
-/// last bit is on it then, and no others.
+/// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses only the packets that
+/// have their last bit on it then.
 #[test]
 fn what_is_on_a_link_when_it_goes_down_is_lost() {
     let mut setup = line(8 << 20);
@@ -35,7 +35,7 @@ fn what_is_on_a_link_when_it_goes_down_is_lost() {
     let link = between(&setup.network);
     setup.network = setup.network.with_outages(link, Outages::new([(from, until)]));
     let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
-    // A packet of 4,160 B lasts 3.328 us: what ends its service from 900 us up to 1,500 us is lost.
+    // A packet of 4,160 B lasts 3.328 us: packets that end their service from 900 us up to 1,500 us are lost.
     let lost = outcome.links[link.index()].losses;
     assert!((179..=181).contains(&lost), "{lost}");
     assert_eq!(outcome.flows[0].stats.retransmits, lost);
@@ -84,8 +84,8 @@ fn routes_learn_of_a_failure_after_a_while() {
     }
 }
 
-/// One of two cables is dead from the start, and no route learns of it: half of what is sprayed is lost to the end. Subflows
-/// leave the dead cable one a round trip, with coding and without, and then nothing is lost any more.
+/// One of two cables is dead from the start, and routes do not change: half of the sprayed packets are lost to the end. One
+/// subflow per round trip leaves the dead cable, with coding and without, and then losses stop.
 #[test]
 fn subflows_leave_a_dead_path() {
     let lost = |path: PathChoice, coded: bool| {
@@ -157,7 +157,8 @@ fn an_answer_starts_when_all_has_come() {
     assert_eq!(outcome.flows[1].started, outcome.flows[0].completed - back + Span::from_us(7));
 }
 
-/// A flow that also waits for its turn starts after the later of both: what has come, and its sender's own flow before it.
+/// A flow that also waits for its turn starts after the later of both: the receipt that it needs, and its sender's previous
+/// flow.
 #[test]
 fn a_flow_waits_for_its_turn() {
     for own_starts_us in [0, 10, 5_000] {
@@ -173,7 +174,7 @@ fn a_flow_waits_for_its_turn() {
         let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
         assert_eq!(outcome.flows[1].started, own);
         let came = outcome.flows[0].completed - setup.one_way(setup.flows[1].src, setup.flows[1].dst);
-        // Its acknowledgement waits behind what the receiver sends itself.
+        // Its acknowledgement waits after the receiver's own packets.
         let started = outcome.flows[2].started;
         assert!(started == own + after || own_starts_us < 5_000 && started <= came + after && started > own + after);
         assert_eq!(outcome.flows[3].started, started);

@@ -79,7 +79,7 @@ fn clocks_drift_and_are_synchronised_again() {
     assert_ne!(setup.clock_offset(HostId(1), Time::ZERO).ps(), 0);
 }
 
-/// Two windows larger than the path: without a hold the queue takes what the windows leave over, with one it stays near
+/// Two windows larger than the path: without a hold the queue contains the excess of the windows, with one it stays near
 /// the threshold, and the bottleneck stays busy.
 #[test]
 fn a_hold_keeps_the_queue_near_its_threshold() {
@@ -287,7 +287,7 @@ fn acknowledge(setup: &Setup, flow: u32, seq: u32, time: Time) -> engine::Packet
     *wire.packets.last().unwrap()
 }
 
-/// A hold over a small queue: the law has released what its window lets it, the hold keeps it, and the law sees that in
+/// A hold over a small queue: the hold delays packets that the law's window has released, and the law sees that delay in
 /// its round trips.
 #[test]
 fn what_is_held_waits_in_the_small_queue() {
@@ -376,7 +376,7 @@ fn flows_known_to_end_soon_go_first() {
     // Without that it is the first four that go first, and without a quantum none.
     check(took(12, 4, false, None), 12, 8);
     assert_eq!(took(12, 0, true, None), took(12, 0, false, None));
-    // What waits in a small queue has not left the host.
+    // Packets that wait in a small queue have not left the host.
     let queue = Some(Bytes::new(8 * MSS));
     assert!(took(12, 4, true, queue) >= alone(12) + packet.times(2 * 8), "{}", took(12, 4, true, queue));
 }

@@ -66,7 +66,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
         self.hosts.on_packet(0, &packet, report, self.context, &mut self.wire);
     }
 
-    /// (flow, number) of what left since the last call.
+    /// (flow, number) of the packets that left since the last call.
     fn sent(&mut self) -> Vec<(u32, u32)> {
         self.wire.reports.clear();
         self.wire.packets.drain(..).map(|packet| (packet.flow, number(&packet))).collect()
@@ -245,8 +245,8 @@ fn reports_come_back_and_none_is_left() {
     assert_eq!(told[1..], [Told::DirectInt { now: us(2), sent_at, hops: 2 }]);
 }
 
-/// A law that moves what waits has its next packet leave as if the last one had left at the new rate; for others the new
-/// rate counts from the next packet on.
+/// Rescheduling of waiting packets by a law: its next packet leaves as if the last one had left at the new rate; for others
+/// the new rate applies from the next packet on.
 #[test]
 fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
     for (retimes, next_ns) in [(false, 4_096), (true, 2_048)] {

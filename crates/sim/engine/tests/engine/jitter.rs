@@ -51,7 +51,8 @@ fn delays_of_one_flow_do_not_reorder_it() {
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
 }
 
-/// A packet's own timer waits for what hosts may take, also where acknowledgements go first: nothing is lost, nothing is resent.
+/// A packet's own timer includes the hosts' processing delay, also if acknowledgements are sent first: no packet is lost or
+/// retransmitted.
 #[test]
 fn the_packet_timer_waits_for_hosts() {
     let last = PortConfig {
@@ -71,7 +72,7 @@ fn the_packet_timer_waits_for_hosts() {
 proptest! {
     #![proptest_config(common::cases(200))]
 
-    /// Everything still ends, nothing is lost on the way, no flow beats its ideal, and threads change nothing.
+    /// All flows still end, no packet is lost, no flow beats its ideal, and threads change nothing.
     #[test]
     fn any_run_with_delays_ends(case in case(), mean_ns in 1..50_000i64) {
         let mut setup = case.setup;

@@ -56,7 +56,8 @@ fn a_kept_connection_keeps_its_window() {
 fn what_a_law_did_is_each_flow_s_own() {
     let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), Kind::NewReno, &[]);
     let increases: Vec<u64> = outcome.flows.iter().map(|flow| flow.acted.increases).collect();
-    // All that is acknowledged in the first flow but for what came while it had nothing left to send; at most all of the other.
+    // All acknowledged bytes of the first flow, except those that arrived while it had no data left to send; at most all of
+    // the other.
     assert!((400..=1_000).contains(&increases[0]) && increases[1] <= 200, "{increases:?}");
 }
 
@@ -112,8 +113,8 @@ fn a_kept_connection_keeps_its_path() {
     assert_eq!(cables[0] + cables[1], 640);
 }
 
-/// A first slow start overflows a buffer of an eighth of a BDP. What follows on a kept connection that restarts, or where
-/// the threshold is remembered, does not.
+/// A first slow start overflows a buffer of an eighth of a BDP. Later flows do not, on a kept connection that restarts or
+/// with a remembered threshold.
 #[test]
 fn a_remembered_threshold_spares_the_overflow() {
     let losses = |kept: bool, idle_restart: bool, remembers: bool| {

@@ -64,7 +64,7 @@ fn took(outcome: &Outcome) -> Span {
     outcome.flows.iter().map(|flow| flow.completed).max().unwrap().since(Time::ZERO)
 }
 
-/// A flow alone never waits: it takes its ideal time, but for what rounds.
+/// A flow alone never waits: it takes its ideal time, except for rounding.
 #[test]
 fn a_flow_alone_has_the_link_to_itself() {
     for bytes in [4_096, 1 << 20, 50 << 20] {
@@ -164,8 +164,8 @@ fn entropies_that_are_recycled_avoid_collisions() {
     assert!(recycled < 1.1 && fixed > 1.5 && recycled <= sprayed, "{recycled} {sprayed} {fixed}");
 }
 
-/// A link between aggregation and core goes down for good. Spraying loses packets on it to the end. REPS keeps to what
-/// works, and loses those of its first flight and of what it explores.
+/// A link between aggregation and core goes down for good. Spraying loses packets on it to the end. REPS keeps to working
+/// paths, and loses only packets of its first flight and of its exploration.
 #[test]
 fn a_dead_path_is_left() {
     let lost = |path| {

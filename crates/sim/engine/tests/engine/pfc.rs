@@ -1,5 +1,5 @@
-//! Priority flow control by hand: when a pause leaves, when it arrives, what it holds back; what too little headroom
-//! drops; circles of pauses; and that enough headroom drops nothing.
+//! Priority flow control by hand: the times at which a pause is sent and received, the packets that it holds back, drops
+//! with too little headroom, cycles of pauses, and no drops with enough headroom.
 
 use crate::common;
 use crate::common::flow;
@@ -46,8 +46,8 @@ fn run(setup: &Setup, threads: usize) -> Outcome {
     engine::run_on(setup, engine::Threads::always(threads), common::law(Kind::Fixed, &settings), &mut |_| true)
 }
 
-/// Host 0, switch a, switch b, host 1 behind a link of a tenth of the rate, and host 2 at b. What comes from a is let
-/// into b by a gate of 3,000 bytes, 1,000 of hysteresis.
+/// Host 0, switch a, switch b, host 1 behind a link of a tenth of the rate, and host 2 at b. Packets from a enter b through
+/// an ingress limit of 3,000 bytes with 1,000 of hysteresis.
 fn line(headroom: u64) -> Setup {
     lossy_line(headroom, Frac::ZERO)
 }
@@ -110,7 +110,7 @@ fn a_pause_and_a_resume_take_their_time() {
     let max = outcome.switches.iter().map(|it| it.max_buffer.get()).collect::<Vec<_>>();
     assert_eq!((max, outcome.links[slow.index()].max_queue.get()), (vec![1_064, 6_064], 6_000));
 
-    // What came over the cable from a and waits in b; what waits in a for b.
+    // Bytes that arrived over the cable from a and wait in b; bytes that wait in a for b.
     let sample = |link: LinkId, ns: u64| {
         *outcome.port_samples.iter().find(|it| (it.link, it.time) == (link, Time::from_ns(ns))).unwrap()
     };
@@ -311,7 +311,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 }
                 previous = Some(switch);
                 for (gbps, _, delay) in of_hosts {
-                    // The answers of a host whose NIC is slower than its arrivals pile up in the NIC.
+                    // The acknowledgements of a host accumulate in its NIC if the NIC is slower than its arrivals.
                     let cable = (gbps, gbps, delay);
                     let host = builder.host(0, format!("h{hosts}"));
                     hosts += 1;

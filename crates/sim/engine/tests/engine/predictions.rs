@@ -60,7 +60,7 @@ fn clocks_that_are_off_hide_what_round_trips_show() {
     let exact = run(Span::ZERO);
     let [xx, xy, yy] = exact.owd.about_means();
     assert!(xx > 0 && xx == xy && xy == yy, "{exact:?}");
-    // A round trip is twice the delay less what acknowledgements are shorter by.
+    // A round trip is twice the delay, less the difference for shorter acknowledgements.
     assert!((correlation(&exact.rtt) - 1.0).abs() < 1e-9, "{exact:?}");
     let off = run(Span::from_ms(1));
     assert!((correlation(&off.rtt) - 1.0).abs() < 1e-9, "{off:?}");

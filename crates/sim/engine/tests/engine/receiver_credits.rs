@@ -54,7 +54,7 @@ fn unscheduled(setup: &Setup) -> u64 {
 fn an_incast_waits_with_its_first_bdps_alone_and_fills_the_link() {
     let (senders, packets) = (16, 400);
     let mut setup = incast(senders, packets, Bytes::MAX);
-    // What waits among the first BDPs is not lost.
+    // Packets that wait among the first BDPs are not lost.
     setup.host.rto_min = Some(Span::from_ms(1));
     let outcome = run(&setup, Kind::Fixed, &[OPEN]);
     let most = u64::from(senders) * unscheduled(&setup) * WIRE;
@@ -107,7 +107,7 @@ fn what_is_lost_gets_credits_again() {
         assert!(lost > 20, "{lost}");
         let ideal = RATE.time_for(Bytes::new(u64::from(senders) * packets * WIRE)) + DELAY.times(4);
         let took = last(&outcome);
-        // A round trip and what is lost in it; without trimming the loss of a tail is found by a timeout.
+        // A round trip and the packets lost in it; without trimming the loss of a tail is found by a timeout.
         let more = RATE.time_for(Bytes::new(lost * WIRE)) + Span::from_us(if trims { 20 } else { 200 });
         assert!(took < ideal + more, "{took:?} and not {:?}", ideal + more);
         for flow in &outcome.flows {
@@ -131,8 +131,8 @@ fn the_law_holds_as_well() {
     assert!(took > line + line.over(2) && took < line.times(3), "{took:?} and {line:?}");
 }
 
-/// A sender with a flow to each of two receivers, one of which also receives from another sender: each receiver shares
-/// its own link, so two flows meet at one receiver with a half each, and the third takes the sender's other half.
+/// A sender with a flow to each of two receivers, while one receiver also receives from another sender: each receiver
+/// shares its own link, so two flows meet at one receiver with a half each, and the third takes the sender's other half.
 #[test]
 fn each_receiver_shares_its_own_link() {
     let setup = flows(4, Bytes::MAX, &[(2, 0, 3_000), (3, 0, 3_000), (3, 1, 3_000)]);

@@ -16,7 +16,7 @@ const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_a
 proptest! {
     #![proptest_config(common::cases(120))]
 
-    /// A switch that shares what has no limit is a switch with queues of its own, to the picosecond.
+    /// A shared-buffer switch with an unlimited buffer equals a switch with a queue per port, to the picosecond.
     #[test]
     fn without_a_limit_sharing_changes_nothing(case in case(Just(u64::MAX).boxed()), stop_us in 100..5_000u64) {
         let none_trims = case.setup.network.params().iter().all(|port| port.config().trim.is_none());

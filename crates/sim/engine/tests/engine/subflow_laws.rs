@@ -33,7 +33,7 @@ fn uneven(own_laws: bool) -> Setup {
     setup
 }
 
-/// The rate of the flow, and what the two cables carried its way.
+/// The rate of the flow, and the bytes that the two cables carried in its direction.
 fn outcome(setup: &Setup, kind: Kind) -> (Rate, [u64; 2]) {
     let Outcome { flows, links, .. } = run(setup, kind, &[]);
     assert!(flows[0].completed.is_set() && flows[0].delivered == Bytes::new(SIZE));

@@ -43,7 +43,7 @@ fn answers_take_the_way_of_what_they_answer() {
             assert!(outcome.flows.iter().all(|flow| flow.stats.retransmits == 0 && flow.completed.is_set()));
             let passed = both_ways(&setup, &outcome);
             assert!(passed.iter().all(|(there, back)| there == back), "{path:?}: {passed:?}");
-            // Not so where switches hash what goes back.
+            // Not so if switches hash the reverse packets.
             setup.symmetric = false;
             let passed = both_ways(&setup, &common::run(&setup, Kind::Dctcp, &[]));
             assert!(passed.iter().any(|(there, back)| there != back), "{path:?}");
@@ -51,7 +51,7 @@ fn answers_take_the_way_of_what_they_answer() {
     }
 }
 
-/// While routes avoid one direction of a cable alone, what would go back over it goes another way, and arrives.
+/// Routes that avoid only one direction of a cable: packets that would return over it take another path, and arrive.
 #[test]
 fn where_there_is_no_reverse_packets_back_go_another_way() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));

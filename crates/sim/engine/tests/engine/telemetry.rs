@@ -90,8 +90,8 @@ fn an_idle_line_reports_times_and_bytes() {
 
 /// The link between the switches takes 10 us for a packet. Packets 0 to 3 of host 0 come to it at 2, 3, 4 and 5 us and
 /// leave at 2, 12, 22 and 32. The one packet of host 1, sent at 2.5, comes at 4.5: between packets 2 and 3, so that packet
-/// 3 leaves at 42. What waits behind each: at 12 three packets, at 22 two, at 32 (host 1's) one. The second switch has each
-/// 11 us later, and no queue; its ports to hosts 2 and 3 count apart.
+/// 3 leaves at 42. Packets left waiting when each departs: at 12 three packets, at 22 two, at 32 (host 1's) one. The second
+/// switch has each 11 us later, and no queue; its ports to hosts 2 and 3 count apart.
 #[test]
 fn a_queue_is_reported_as_it_is_left_behind() {
     let (slow, full) = (Rate::from_mbps(800), Rate::from_gbps(8));

@@ -17,7 +17,7 @@ fn window(packets: u64) -> [(&'static str, Value); 1] {
     [("window", Value::Bytes(Bytes::new(packets * 4_096)))]
 }
 
-/// Hosts 1 to `senders` send `packets` each to host 0, whose port has room for `room` packets and trims, or drops.
+/// Hosts 1 to `senders` send `packets` each to host 0. Its port has room for `room` packets and trims, or drops.
 fn incast(senders: u32, packets: u64, room: u64, trim: Option<Trim>) -> Setup {
     let nic = PortConfig::new(RATE, Span::from_us(1));
     let port = PortConfig { buffer: Bytes::new(room * PACKET), control_priority: true, trim, ..nic };

@@ -140,8 +140,8 @@ fn graph() -> impl Strategy<Value = Graph> {
 proptest! {
     #![proptest_config(common::cases(400))]
 
-    /// Every flow starts, once, and not before all that it waits for: nor a moment later than it must, where it waits for what
-    /// the run shows to the picosecond. At any number of threads.
+    /// Every flow starts, once, and not before all its dependencies; and not later either, if the run shows the times of
+    /// its dependencies to the picosecond. At any number of threads.
     #[test]
     fn any_graph_runs_to_its_end(graph in graph()) {
         let setup = &graph.setup;

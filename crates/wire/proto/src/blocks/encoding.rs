@@ -21,7 +21,7 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// Begins a block whose symbols have up to `most` bytes. Returns false if no code has this shape.
+    /// Begins a block with symbols of up to `most` bytes. Returns false if no code has this shape.
     pub(super) fn begin(&mut self, shape: Shape, most: u16) -> bool {
         let parity = usize::from(shape.parity);
         let known = self.encoders.iter().position(|encoder| encoder.code().parity() == parity);

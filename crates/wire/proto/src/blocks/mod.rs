@@ -95,7 +95,7 @@ pub enum BlockEvent {
     },
     /// A packet of a block is retransmitted.
     Repair(Tag),
-    /// The sender gives up a block: its unacknowledged data is sent as plain frames.
+    /// The sender abandons a block: its unacknowledged data is sent as plain frames.
     GivenUp {
         /// The block.
         block: u64,

@@ -59,7 +59,7 @@ pub struct Pending {
     pub ends: bool,
 }
 
-/// Spent part of a budget: parity packets of the previous blocks, since the end came in sight.
+/// Spent part of a budget: parity packets of the previous blocks, since the end was known.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Spent {
     parity: u64,
@@ -153,7 +153,7 @@ fn cut(shape: Shape, packets: u64) -> Option<Shape> {
     (data > 0).then_some(Shape { data, ..shape })
 }
 
-/// Returns whether blocks may have this shape.
+/// Returns whether a block may have this shape.
 pub(super) fn is_possible(shape: Shape) -> bool {
     let (data, parity) = (shape.data, shape.parity);
     data > 0 && (1..=MOST_PARITY).contains(&parity) && data <= MOST_PACKETS - parity
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!([auto(100, 10_000, 100), auto(100, 10_000, 200)], [Some((25, 2)), Some((25, 3))]);
         // A short message on a long path has room for more than a tenth.
         assert_eq!([auto(8, 100_000, 100), auto(8, 100_000, 30)], [Some((8, 4)), Some((8, 2))]);
-        // Losses that no parity makes up for get what the budget has.
+        // With losses too high for any parity, the whole budget is used.
         assert_eq!(auto(32, 900_000, 1000), Some((32, 16)));
         // Only the tail is coded.
         assert_eq!(auto(101, 10_000, 100), None);

@@ -26,9 +26,9 @@ const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
 
 /// The blocks that one end of a connection receives.
 ///
-/// It copies the symbols of incomplete blocks. Its accounted memory is at most `window` bytes, whatever arrives: a
-/// block counts [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], including rebuilt symbols until they are
-/// taken. If that is not enough, the oldest block is forgotten, and so are all earlier blocks that have not begun.
+/// It copies the symbols of incomplete blocks. Its accounted memory is at most `window` bytes, for any packets: a block
+/// counts [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], including rebuilt symbols until they are taken. If that
+/// is not enough, the oldest block is forgotten, and so are all earlier blocks that have not begun.
 ///
 /// Packets of blocks that are over, complete or forgotten, change nothing. In addition to the symbols there are the
 /// plans of the last 16 repairs, of up to 25 KB each, and buffers for the next symbols, up to 512 KiB.
@@ -165,8 +165,8 @@ impl Rebuilding {
         self.pool.bytes() + self.rebuilt.iter().map(Vec::capacity).sum::<usize>() + self.taken.capacity()
     }
 
-    /// Handles a data packet that was opened and whose frames are read, too. `symbol` is the rest of the packet after
-    /// its SOURCE frame.
+    /// Handles an opened data packet; its frames are read separately. `symbol` is the rest of the packet after its SOURCE
+    /// frame.
     ///
     /// # Errors
     /// If it contradicts other packets of its block, or no block has such a packet; and if a rebuilt symbol has an
@@ -281,7 +281,7 @@ impl Rebuilding {
                         return false;
                     }
                 }
-                // It would be the oldest itself.
+                // The new block would be the oldest itself.
                 _ => {
                     self.over.insert(number);
                     return false;
@@ -306,7 +306,7 @@ impl Rebuilding {
     fn rebuild(&mut self, number: u64) -> Result<(), BlockError> {
         let Some(block) = self.open.get(&number) else { return Ok(()) };
         let (shape, present) = (block.shape, block.present);
-        // With k packets, and not all data among them, there is parity.
+        // With k packets that do not include all data, there is parity.
         let Some(len) = block.parity else { return Ok(()) };
         let places = |bits: u64| (0..packets(shape)).filter(move |&place| bits & bit(place) != 0).map(usize::from);
         let came = present & first(shape.data);
@@ -351,7 +351,7 @@ impl Rebuilding {
         Ok(())
     }
 
-    /// Returns the number of blocks that parity completed: with enough packets, not all of which were data.
+    /// Returns the number of blocks that parity completed: with enough packets, including parity.
     pub fn recovered(&self) -> u64 {
         self.recovered
     }
@@ -369,7 +369,7 @@ impl Rebuilding {
     }
 
     /// Withholds the report that a block is complete, because a rebuilt symbol could not be read for lack of space. The
-    /// sender retransmits what is not acknowledged.
+    /// sender retransmits unacknowledged packets.
     pub fn is_not_read(&mut self, block: u64) {
         self.whole.remove(block);
     }
@@ -412,8 +412,8 @@ impl Rebuilding {
         self.timers.first(&mut self.open).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Queues requests for blocks whose timer has expired; [`Rebuilding::next_nack`] returns them. A block that was
-    /// requested eight times in vain is forgotten.
+    /// Queues requests for blocks with expired timers; [`Rebuilding::next_nack`] returns them. A block that was requested
+    /// eight times without an answer is forgotten.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.open);

@@ -14,7 +14,7 @@ const PLANS: usize = 16;
 #[derive(Default, Debug)]
 pub(super) struct Repairs {
     known: Vec<(Shape, u64, Plan)>,
-    /// Index of the plan that is replaced next when all places are taken; places are replaced in turn.
+    /// Index of the plan that is replaced next when all places are taken; places are replaced in round-robin order.
     oldest: usize,
 }
 

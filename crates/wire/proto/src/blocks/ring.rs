@@ -1,4 +1,4 @@
-//! Blocks by consecutive numbers, some of which are over.
+//! Blocks by consecutive numbers, with gaps where blocks are over.
 
 use alloc::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::narrow::to_usize;
 #[derive(Debug)]
 enum Slot<T> {
     Live(T),
-    /// Over, as are all from here to before this number.
+    /// Over, like all from here to before this number.
     Over(u64),
 }
 
@@ -80,8 +80,8 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Returns the first remaining item of this number and those above. It takes few steps on average: what it passes
-    /// leads further the next time.
+    /// Returns the first remaining item of this number and those above. It takes few steps on average: passed entries then
+    /// point further ahead.
     pub(super) fn first_from(&mut self, number: u64) -> Option<u64> {
         let mut number = number.max(self.base);
         while let Some(at) = self.at(number) {

@@ -1,8 +1,8 @@
 //! The sender's blocks: coding and retransmission. `docs/src/transport-data.md`, "Blocks".
 //!
-//! A lost packet is not retransmitted as long as its block can be rebuilt without it. It is retransmitted when a
-//! `BLOCK_NACK` requests it, or when too many packets of the block are known to be lost for the rest to suffice. If a
-//! block gets no feedback for a timeout, the sender gives it up: unacknowledged data is sent as plain frames.
+//! A lost packet is not retransmitted as long as its block can be rebuilt without it. It is retransmitted when a `BLOCK_NACK`
+//! requests it, or when too many packets of the block are known to be lost for the rest to suffice. If a block gets no
+//! feedback for a timeout, the sender abandons it: unacknowledged data is sent as plain frames.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -110,7 +110,7 @@ struct Block {
     lost: u64,
     /// Packets that wait for retransmission.
     again: u64,
-    /// Data packets whose content was not returned.
+    /// Data packets with content that was not returned.
     held: u64,
     /// Sent data and, once all data was sent, parity.
     packets: Vec<Packet>,
@@ -192,7 +192,7 @@ fn with_spares(lacks: u32, loss: Frac) -> u32 {
     lacks + u32::from(binomial::parity(data, loss, MOST_FAILING_AGAIN).unwrap_or(MOST_PARITY))
 }
 
-/// State of the network when a receiver asks for packets.
+/// State of the network when a receiver requests packets.
 #[derive(Clone, Copy, Debug)]
 struct NetworkState {
     now: Time,
@@ -342,7 +342,7 @@ impl Coder {
         self.timers.prune(ring.live(), |block| ring.get(block).is_some());
     }
 
-    /// Stores the parity of a block whose data was all sent.
+    /// Stores the parity of a block after all of its data was sent.
     fn complete(&mut self, number: u64) {
         let Some(block) = self.ring.get_mut(number) else { return };
         let len = block.parity_len();
@@ -466,8 +466,8 @@ impl Coder {
         self.again.extend(places.map(|place| (number, place)));
     }
 
-    /// Handles a `BLOCK_WHOLE`: `count` blocks from `first` on are complete at the peer. Takes time in proportion to
-    /// the live blocks among them, whatever the count.
+    /// Handles a `BLOCK_WHOLE`: `count` blocks from `first` on are complete at the peer. Takes time proportional to the
+    /// number of live blocks among them, regardless of `count`.
     ///
     /// # Errors
     /// [`BlockError::Unsent`] if one of them has data that was not sent; then nothing changes.
@@ -489,7 +489,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Gives up a block: its unacknowledged contents are returned as [`Resend::Plain`]. For packets that cannot be
+    /// Abandons a block: its unacknowledged contents are returned as [`Resend::Plain`]. For packets that cannot be
     /// retransmitted as they were: a stream was reset, or the parity no longer fits into a packet.
     pub fn give_up(&mut self, block: u64) {
         if let Some(given_up) = self.ring.get_mut(block) {
@@ -499,7 +499,7 @@ impl Coder {
         self.end(block);
     }
 
-    /// Forgets a block whose contents were returned.
+    /// Forgets a block after its contents were returned.
     fn end(&mut self, number: u64) {
         let Some(mut block) = self.ring.remove(number) else { return };
         debug_assert_eq!(block.held, 0);
@@ -559,7 +559,7 @@ impl Coder {
         self.timers.first(&mut self.ring).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Gives up blocks without feedback in time. A block with packets that wait to be sent gets another timeout.
+    /// Abandons blocks without feedback in time. A block with packets that wait to be sent gets another timeout.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.ring);

@@ -135,7 +135,7 @@ fn parity_of_blocks_in_a_row_does_not_mix() {
     let mut coder = coder("4,2", WINDOW);
     send(&mut coder, START, 0..4);
     let first: Vec<_> = send_parity(&mut coder, START);
-    // A block that is given up in its midst leaves nothing behind.
+    // A block that is abandoned halfway leaves nothing behind.
     send(&mut coder, START, 10..12);
     coder.give_up(1);
     let offer = coder.offer(pending(1), 10, LOSSY).unwrap();
@@ -158,7 +158,7 @@ fn packets_leave_again_as_their_block_needs() {
     coder.lost(tags[6]);
     let later = START + RTT;
     assert_eq!(resent(&mut coder, later), [Resend::Source { tag: tags[1], content: 1 }]);
-    // A request that names them all: one is under way again, and one more copy of none is needed.
+    // A request that names them all: one is in flight again, and no further copy is needed.
     coder.on_nack(0, bit(1) | bit(5) | bit(6), later).unwrap();
     assert!(!coder.has_resend());
     // The copy is lost, too.
@@ -201,7 +201,7 @@ fn what_may_still_come_is_not_needed() {
     assert!(!coder.has_resend());
     coder.on_nack(0, bit(1) | bit(2) | bit(3), START + RTT).unwrap();
     assert_eq!(resent(&mut coder, START + RTT), [Resend::Source { tag: tags[1], content: 1 }]);
-    // Another packet of which a copy was asked for: the first one counts as lost, the second is under way.
+    // Another packet with a requested copy: the first copy counts as lost, the second is in flight.
     let again = START + RTT + Span::from_ms(1);
     coder.on_nack(0, bit(3) | bit(4) | bit(5), again).unwrap();
     assert_eq!(resent(&mut coder, again), [Resend::Source { tag: tags[3], content: 3 }]);
@@ -217,7 +217,7 @@ fn a_request_is_followed_once_a_round_trip() {
     let mut coder = coder("8,2", WINDOW);
     let tags = send(&mut coder, START, 0..8);
     let parity = send_parity(&mut coder, START);
-    // Within a round trip after it left a packet may still come.
+    // A packet may still arrive within a round trip after it was sent.
     let missing = bit(0) | bit(2) | bit(8) | bit(9) | !first(10);
     coder.on_nack(0, missing, START + Span::from_ms(9)).unwrap();
     assert!(!coder.has_resend());
@@ -230,7 +230,7 @@ fn a_request_is_followed_once_a_round_trip() {
     assert!(!coder.has_resend());
     coder.on_nack(0, missing, asked + RTT).unwrap();
     assert_eq!(resent(&mut coder, asked + RTT).len(), 2);
-    // Acknowledged packets are there, whatever a request says, and parity serves as well as data.
+    // Acknowledged packets have arrived, regardless of a request, and parity is as good as data.
     for place in [0, 2, 3, 4, 5, 6] {
         coder.acked(tags[place]);
     }
@@ -259,7 +259,7 @@ fn parity_leaves_again_with_the_same_bytes() {
         coder.lost(tag);
     }
     assert_eq!(resent(&mut coder, START + RTT), [Resend::Source { tag: data[0], content: 0 }]);
-    // The data may not be asked for so soon again, the parity may.
+    // The data must not be requested again that soon, the parity may be.
     coder.lost(data[0]);
     resent(&mut coder, START + RTT);
     coder.lost(data[0]);
@@ -282,18 +282,18 @@ fn what_nothing_is_heard_of_goes_as_plain_frames() {
     assert_eq!(coder.next_timer(), START + TIMEOUT);
     let later = START + Span::from_ms(5);
     coder.acked(tags[2]);
-    // As long as parity waits for its turn, the timeout does.
+    // While parity waits to be sent, the timeout is postponed.
     coder.on_timer(START + TIMEOUT);
     assert!(!coder.has_resend() && coder.has_parity());
     assert_eq!(coder.next_timer(), START + TIMEOUT.times(2));
     let left = later + TIMEOUT;
     send_parity(&mut coder, left);
     assert_eq!(coder.next_timer(), left + TIMEOUT);
-    // News moves it.
+    // Feedback postpones it.
     coder.on_nack(0, first(5), left + Span::from_ms(9)).unwrap();
     let end = left + Span::from_ms(9) + TIMEOUT;
     coder.on_timer(end.saturating_sub(Span::from_ps(1)));
-    // Parity may still have been on its way.
+    // Parity may still have been in flight.
     let again = resent(&mut coder, end);
     assert_eq!(again.len(), 2, "{again:?}");
     coder.on_timer(end + TIMEOUT);
@@ -309,7 +309,7 @@ fn what_nothing_is_heard_of_goes_as_plain_frames() {
     assert_eq!((coder.kept(), coder.next_timer()), (0, Time::NEVER));
 }
 
-/// A packet that waits puts the timeout off, but its acknowledgement does not do so for good.
+/// A waiting packet postpones the timeout, but its acknowledgement does not do so forever.
 #[test]
 fn a_packet_that_need_not_leave_again_holds_nothing_up() {
     let mut coder = coder("1,1", WINDOW);
@@ -341,7 +341,7 @@ fn a_block_that_is_not_filled_times_out_or_is_filled() {
     send(&mut coder, START, 0..4);
     let offer = coder.offer(pending(4), MSS, LOSSY).unwrap();
     coder.push(START, offer, &symbol(4, 50), 4);
-    // What was pending was withdrawn. Empty symbols fill the block.
+    // Pending data was withdrawn. Empty symbols fill the block.
     for content in 5..8 {
         let offer = coder.offer(pending(0), MSS, LOSSY).unwrap();
         coder.push(START, offer, &[], content);
@@ -354,7 +354,7 @@ fn a_block_that_is_not_filled_times_out_or_is_filled() {
     // Packets are smaller now. The symbol still fits.
     let smaller = coder.offer(pending(9), 60, LOSSY).unwrap();
     assert_eq!((smaller.tag.block, smaller.tag.place, smaller.most), (2, 1, 60));
-    // And now it does not.
+    // Now it does not fit.
     let fresh = coder.offer(pending(9), 40, LOSSY).unwrap();
     assert_eq!((fresh.tag.block, fresh.tag.place, fresh.most), (3, 0, 40));
     assert_eq!(resent(&mut coder, START), plain([8]));
@@ -376,7 +376,7 @@ fn a_sender_codes_what_fits_into_its_window() {
             assert!(coder.kept() <= window);
         }
         assert_eq!((tags.len(), coder.kept()), (8 * blocks, block * blocks as u64));
-        // What is whole makes room again.
+        // Complete blocks make room again.
         for &tag in &tags {
             coder.acked(tag);
         }
@@ -398,7 +398,7 @@ fn a_peer_speaks_of_what_was_sent_alone() {
     send(&mut coder, START, 0..4);
     let offer = coder.offer(pending(4), MSS, LOSSY).unwrap();
     coder.push(START, offer, &[], 4);
-    // Of the second block too little was sent for it to be whole.
+    // Too few packets of the second block were sent for it to be complete.
     assert_eq!((coder.on_nack(1, u64::MAX, START), coder.on_nack(2, 1, START)), (Ok(()), unsent(2, 2)));
     assert_eq!(coder.on_whole(0, 2), unsent(1, 1));
     assert_eq!(coder.on_whole(0, varint::MOST + 1), unsent(1, 1));
@@ -441,7 +441,7 @@ fn frames_that_contradict_each_other_are_errors() {
     let long = all.on_source(START, 1, shape, 0, b"123");
     assert_eq!(long, Err(BlockError::Long { block: 1, len: 3, parity: 4 }));
 
-    // Parity alone says what the data is: 2 bytes of length and 2 more.
+    // Parity alone determines the data: 2 bytes of length and 2 more.
     let single = Shape { data: 1, parity: 1 };
     let length = BlockError::RebuiltLength { block: 2, place: 0, len: 3, most: 2 };
     assert_eq!(all.on_parity(START, 2, single, 1, &[0, 3, 1, 1]), Err(length));
@@ -459,7 +459,7 @@ fn blocks_are_asked_for_until_it_is_in_vain() {
     all.on_source(START, 7, EIGHT_TWO, 3, b"symbol").unwrap();
     let newest = START + Span::from_ms(1);
     all.on_source(newest, 7, EIGHT_TWO, 0, b"symbol").unwrap();
-    // A duplicate is no news.
+    // A duplicate changes nothing.
     all.on_source(newest + Span::from_ms(1), 7, EIGHT_TWO, 0, b"symbol").unwrap();
     let mut due = newest + Span::from_us(1_000 + 10_000 / 4);
     for requests in 0..8 {
@@ -478,12 +478,12 @@ fn blocks_are_asked_for_until_it_is_in_vain() {
     // Earlier blocks may still begin.
     all.on_source(due, 6, EIGHT_TWO, 1, b"symbol").unwrap();
     assert_eq!(all.kept(), BLOCK_BYTES + SYMBOL_BYTES + 6);
-    // A symbol that comes before a request leaves puts it off.
+    // A symbol that arrives before a request is sent postpones it.
     let due = all.next_timer();
     all.on_timer(due);
     all.on_source(due, 6, EIGHT_TWO, 2, b"symbol").unwrap();
     assert_eq!((all.next_nack(), all.next_timer()), (None, due + Span::from_us(3_500)));
-    // It is hope for eight more.
+    // It permits eight more requests.
     for place in [3, 4] {
         for _ in 0..8 {
             let due = all.next_timer();
@@ -493,7 +493,7 @@ fn blocks_are_asked_for_until_it_is_in_vain() {
         all.on_source(due, 6, EIGHT_TWO, place, b"symbol").unwrap();
     }
     let due = all.next_timer();
-    // With one far longer than times go, the timer is never due.
+    // With an RTT beyond the range of times, the timer is never due.
     all.set_timing(Span::MAX, Span::MAX);
     all.on_source(due, 6, EIGHT_TWO, 5, b"symbol").unwrap();
     assert!(all.next_timer() > Time::from_ps(i64::MAX as u64));
@@ -505,7 +505,7 @@ fn whole_blocks_are_told_where_symbols_were_rebuilt() {
     let mut all = rebuilding(WINDOW);
     let xor = [0, 1, b'a' ^ b'b'];
     for block in [0, 1, 2, 4, 5] {
-        // Block 2 comes without losses.
+        // Block 2 arrives without losses.
         all.on_source(START, block, shape, 0, b"a").unwrap();
         if block == 2 {
             all.on_source(START, block, shape, 1, b"b").unwrap();
@@ -524,13 +524,13 @@ fn whole_blocks_are_told_where_symbols_were_rebuilt() {
     assert_eq!((all.has_whole(), all.next_whole(), all.has_whole()), (true, Some((4, 2)), false));
     all.whole_lost(0, u64::MAX);
     assert_eq!(all.next_whole(), Some((0, u64::MAX)));
-    // Who was asked for more hears that no more is needed.
+    // A sender that received a request is notified that no more is needed.
     all.on_source(START, 6, shape, 0, b"a").unwrap();
     all.on_timer(START + RTT);
     assert_eq!(all.next_nack(), Some((6, 0b110)));
     all.on_source(START + RTT, 6, shape, 1, b"b").unwrap();
     assert_eq!((all.next_whole(), all.next_rebuilt()), (Some((6, 1)), None));
-    // Packets of a block that is over are read like any other, whatever they say.
+    // Packets of a block that is over are read like any other, regardless of their contents.
     all.on_source(START, 0, shape, 1, b"else").unwrap();
     assert_eq!((all.kept(), all.next_rebuilt()), (0, None));
     assert_eq!(all.recovered(), 4);
@@ -556,14 +556,14 @@ fn the_oldest_block_is_forgotten() {
     all.on_source(START, 5, EIGHT_TWO, 1, &[1; 10]).unwrap();
     all.on_source(START, 4, EIGHT_TWO, 1, &[1; 10]).unwrap();
     assert_eq!(all.kept(), 2 * one);
-    // What fits nowhere costs all.
+    // A symbol that never fits displaces all blocks.
     all.on_source(START, 9, EIGHT_TWO, 0, &[1; 10_000]).unwrap();
     assert_eq!((all.kept(), all.next_timer()), (0, Time::NEVER));
     all.on_source(START, 10, EIGHT_TWO, 0, &[1; 10]).unwrap();
     assert_eq!(all.kept(), one);
 }
 
-/// The same packets of blocks of several shapes, more of them than there are plans kept.
+/// Blocks of several shapes with the same packets present; there are more blocks than cached plans.
 #[test]
 fn symbols_are_rebuilt_whatever_the_shape() {
     let mut all = rebuilding(WINDOW);
@@ -699,7 +699,7 @@ impl Link {
         }
         self.after(4_000, Event::Data(tag, symbol.to_vec()));
         if self.random.below(100) < self.repeat {
-            // The network repeats packets, which a path's numbers would find out; the blocks must not need that.
+            // The network duplicates packets. Packet numbers would detect that, but the blocks must not depend on it.
             self.after(6_000, Event::Data(tag, symbol.to_vec()));
         }
         // Acknowledgements are lost, too.
@@ -843,7 +843,7 @@ fn blocks_repair_what_a_link_loses() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Each content is returned once, whatever the link does: delivered only if the receiver has it, and memory is
+    /// Each content is returned once, for any behaviour of the link: delivered only if the receiver has it, and memory is
     /// bounded.
     #[test]
     fn every_content_comes_back_once(
@@ -859,7 +859,7 @@ proptest! {
         prop_assert_eq!((link.coder.kept(), link.rebuilding.kept()), (0, 0));
     }
 
-    /// A sender that lies costs no more than the window, and never a panic.
+    /// A dishonest sender costs no more memory than the window, and never causes a panic.
     #[test]
     fn a_lying_sender(
         window in 0..40_000u64,
@@ -901,8 +901,7 @@ proptest! {
         prop_assert_eq!((all.kept(), all.next_timer()), (0, Time::NEVER));
     }
 
-    /// A receiver that lies gets errors or the packets it requests; each content is returned once, and memory is
-    /// bounded.
+    /// A dishonest receiver gets errors or the packets it requests; each content is returned once, and memory is bounded.
     #[test]
     fn a_lying_receiver(
         window in 0..40_000u64,
@@ -931,7 +930,7 @@ proptest! {
                     let _ = coder.on_whole(number, if random % 8 == 0 { random } else { 1 + (random >> 32) % 3 });
                 }
                 13 | 14 => {
-                    // News of the same packet may even come twice.
+                    // The same packet may even be reported twice.
                     if let Some(&tag) = tags.get(random as usize % 100) {
                         if what == 13 { coder.acked(tag) } else { coder.lost(tag) }
                     }
@@ -949,7 +948,7 @@ proptest! {
             prop_assert!(coder.kept() <= window);
             prop_assert!(coder.memory() <= 2 * window as usize + (1 << 19));
         }
-        // Whatever is left comes back after a timeout, once packets that wait have left.
+        // All remaining contents are returned after a timeout, once waiting packets are sent.
         for _ in 0..3 {
             while coder.put_parity(now, &mut out).is_some() {}
             while let Some(resend) = coder.next_resend(now) {

@@ -53,7 +53,7 @@ impl Timers {
                     *first = Reverse((timer.due, block));
                 }
                 other => {
-                    // An entry of a timer that was moved to an earlier time, or stopped, or of a block that is no more.
+                    // An entry of a timer that was moved to an earlier time, or stopped, or of a block that no longer exists.
                     if let Some(timer) = other.filter(|timer| timer.entry == time) {
                         timer.entry = Time::NEVER;
                     }

@@ -22,8 +22,8 @@ use crate::{Id, TOKEN_LEN};
 const MOST_WAITING: usize = 256;
 /// Consecutive expirations of a timer that may show that packets are too long.
 const MOST_STRIKES: u8 = 2;
-/// Minimum time since the first of these expirations: a busy host is silent for hundreds of milliseconds, which is more
-/// common than a path whose maximum packet size suddenly falls.
+/// Minimum time since the first of these expirations: busy hosts are silent for hundreds of milliseconds, which is more
+/// common than a sudden decrease of a path's maximum packet size.
 const BLACK_HOLE_WAIT: Span = Span::from_s(1);
 
 impl Data {
@@ -64,14 +64,14 @@ impl Data {
         self.outbox().given.insert(path, IssuedId { id, token });
         self.outbox().push(Own::PathId(path));
         self.news.push(News::NewId(id));
-        // The peer may have forgotten an old path sooner, and given its ID before.
+        // The peer may have forgotten an old path sooner, and issued its ID before.
         if self.offered.contains_key(&path) {
             self.news.push(News::MorePaths);
         }
         Ok(())
     }
 
-    /// Returns the path whose packets the peer sends to this ID. Opens it if it is new.
+    /// Returns the path with this ID as destination of the peer's packets. Opens it if it is new.
     pub(super) fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
         if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
             return Some(at);
@@ -182,7 +182,7 @@ impl Data {
         if path == 0 || self.paths.iter().any(|open| open.number == path) {
             return Ok(());
         }
-        // Paths that went are behind those that are offered: so many are not retired at a time.
+        // The peer may number new paths beyond those that are retired here, so the bound includes their number.
         let gone = to_u32(self.paths.iter().filter(|path| !path.is_used()).count() as u64);
         if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
             return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
@@ -211,7 +211,7 @@ impl Data {
             path.peer_let_go = true;
             return Ok(());
         }
-        // It was never open here: it is answered all the same, and there may be another one.
+        // The path was never open here. The request is answered nevertheless, and another path may be offered.
         if let Some(IssuedId { id, .. }) = self.outbox().given.remove(&path) {
             self.offered.remove(&path);
             self.outbox().push(Own::PathRetire { path, reason: 0 });
@@ -242,11 +242,11 @@ impl Data {
         let mut change = PathChange::Validated;
         match path.before {
             Some((before, budget)) if before == via => {
-                // The peer is still at its old address: a third party forwarded its packets.
+                // The peer is still at its old address: a third party has forwarded its packets.
                 (path.via, path.budget) = (before, budget);
                 change = PathChange::MovedBack;
             }
-            // From elsewhere: that proves nothing.
+            // A response from another address proves nothing.
             _ if challenge.via != via || path.via != via => return,
             None => {
                 path.budget.prove();
@@ -260,7 +260,7 @@ impl Data {
                 }
             }
             Some(_) => {
-                // The way to the new address is another one.
+                // The path to the new address is a different one.
                 path.budget.prove();
                 (path.search, path.least_rtt) = (Search::new(most), None);
                 self.channel.reset_subflow(subflow, law, PacketNumbers::Continue, now);
@@ -308,7 +308,7 @@ impl Data {
                 self.tell_of_path(now, at, PathChange::MovedBack);
                 return;
             }
-            // The address that is proved is remembered, not one that came between.
+            // The validated address is remembered, not an intermediate one.
             before => path.before = before.or_else(|| (path.state == State::Open).then_some(present)),
         }
         (path.via, path.budget) = (via, Budget::default());

@@ -171,7 +171,7 @@ impl Data {
             Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
                 return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet"));
             }
-            // Of the latter three it matters where they come from: they are read with their packet.
+            // The source address of the latter three matters: they are read with their packet.
             Frame::Padding(_)
             | Frame::Ping
             | Frame::Close { .. }
@@ -211,14 +211,14 @@ impl Data {
         if data.len() > self.shared.settings.max_datagram.into() {
             return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
         }
-        // Where there is no room it is lost, as on the way.
+        // Without room it is lost, as in the network.
         self.datagrams.push(data);
         Ok(())
     }
 
     fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<(), Fault> {
         let Some(at) = self.paths.iter().position(|path| path.number == ack.path) else {
-            // A path that is forgotten, or that never was.
+            // A path that is forgotten, or never existed.
             let known = ack.path < self.next_path && !self.offered.contains_key(&ack.path);
             return if known {
                 Ok(())

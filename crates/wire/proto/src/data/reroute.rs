@@ -1,11 +1,9 @@
-//! Rerouting: a path on which nothing arrives any more is replaced, as in `UnoLB` (Bonato et al., "Uno", SC 2025, §4.2,
-//! Algorithm 2).
+//! Rerouting: a path without further arrivals is replaced, as in `UnoLB` (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2).
 //!
-//! Among the paths whose timers have expired, the one that was silent longest is retired, if another was acknowledged
-//! after that timer first expired; the caller opens another from another of its ports, and the first path that opens
-//! takes over the law of the retired one. The paper re-routes at a `NACK` or the first timeout. Here the timer must
-//! have expired twice: on a long path single packets are lost by chance, and a queue that fills delays
-//! acknowledgements.
+//! Among the paths with expired timers, the one that was silent longest is retired, if another was acknowledged after that
+//! timer first expired; the caller opens another from another of its ports, and the first path that opens takes over the law
+//! of the retired one. The paper re-routes at a `NACK` or the first timeout. Here the timer must have expired twice: on a
+//! long path single packets are lost by chance, and a queue that fills delays acknowledgements.
 
 use alloc::vec::Vec;
 

@@ -38,7 +38,7 @@ struct Route {
     via: Via,
 }
 
-/// A packet whose frames are written and that is not sealed yet.
+/// A packet with complete frames that is not sealed yet.
 #[derive(Clone, Copy)]
 struct Written {
     /// Its path, by place.
@@ -53,8 +53,7 @@ struct Written {
 }
 
 impl Data {
-    /// Appends packets of one size, of which the last may be shorter, one per datagram. Returns their four-tuple and
-    /// that size.
+    /// Appends packets of one size, one per datagram; the last one may be shorter. Returns their four-tuple and that size.
     pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
         if self.keys.wants_update() {
             self.update_keys(now);
@@ -120,7 +119,7 @@ impl Data {
         len
     }
 
-    /// Appends a packet that the work knows nothing of.
+    /// Appends a packet outside of the work.
     fn write_apart(
         &mut self,
         now: Time,
@@ -147,7 +146,7 @@ impl Data {
             (via, Some(most))
         } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
             if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
-                // There it was proved to be.
+                // The previous address was validated.
                 Frame::PathChallenge(value).put(&mut frames);
                 (before, None)
             } else {
@@ -261,7 +260,7 @@ impl Data {
         (count > 0).then_some((Sent { via, codepoint }, segment))
     }
 
-    /// Skips a packet number now and then: a peer that acknowledges it acknowledges packets that it did not receive.
+    /// Skips a packet number occasionally: a peer that acknowledges it acknowledges packets that it did not receive.
     fn leave_out_numbers(&mut self, now: Time, at: usize, subflow: u8) {
         if self.paths[at].next >= self.paths[at].skip_at {
             let step = 1 + self.draw() % (2 * SKIP_EVERY);
@@ -284,7 +283,7 @@ impl Data {
         let ranges = &acks.ranges[..acks.ranges.len().min(room / 16)];
         let newest = ranges.first()?.last;
         self.times.clear();
-        // What came before there were keys has no time on this clock.
+        // Packets that arrived before the keys have no time on this clock.
         self.times.extend(acks.received.iter().filter(|&&(number, came)| number <= newest && came >= began));
         self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
         self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
@@ -310,7 +309,7 @@ impl Data {
         let at = self.paths.iter().position(due)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
-        // As much as the address may get, less what a packet has besides.
+        // The bytes permitted for the address, less the overhead of a packet.
         let room = to_usize(self.paths[at].budget.room().min(u64::from(SMALLEST)));
         self.put_answer(now, at, out, room - SHORTEST_ANSWER);
         let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
@@ -328,8 +327,8 @@ impl Data {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
-        // Received packets are acknowledged, once more if need be: an earlier ACK may arrive after this packet, and is
-        // then not read.
+        // Received packets are acknowledged, again if necessary: an earlier ACK may arrive after this packet, and is then not
+        // read.
         for path in 0..self.paths.len() {
             if out.len() - start < usize::from(SMALLEST) / 2 {
                 self.put_answer(now, path, out, ACK_ROOM);

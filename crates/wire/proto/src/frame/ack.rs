@@ -118,7 +118,7 @@ impl<'a> Ack<'a> {
         let before = fields.reader.rest();
         let mut above = newest.first;
         for done in 0..count {
-            // A number is missing, and one is acknowledged.
+            // One number is missing, and one is acknowledged.
             let Some(most) = above.checked_sub(2) else {
                 return Err(fields.out_of("ranges", count as u64, 0, done as u64));
             };

@@ -282,7 +282,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Appends it. What runs to the packet's end must be its last frame.
+    /// Appends the frame. A frame that extends to the packet's end must be its last one.
     pub fn put(&self, out: &mut Vec<u8>) {
         let numbers = |out: &mut Vec<u8>, values: &[u64]| values.iter().for_each(|&value| varint::put(out, value));
         match *self {

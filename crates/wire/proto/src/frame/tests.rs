@@ -36,14 +36,14 @@ fn what_is_wrong_is_said() {
     assert_eq!(wrong(&[0x38, 0, 8, 2, 8]), "`place` of a frame SOURCE is 8; from 0 to 7 are possible");
     assert_eq!(wrong(&[0x39, 0, 8, 2, 7]), "`place` of a frame PARITY is 7; from 8 to 9 are possible");
     assert_eq!(wrong(&[0x3b, 0, 0]), "`count` of a frame BLOCK_WHOLE is 0; from 1 to 4611686018427387904 are possible");
-    // A stream that ends behind its total.
+    // A stream that ends after its total.
     assert_eq!(
         wrong(&[0x26, 1, 2, 3, 2, 9, 9]),
         "`total` of a frame STREAM is 3; from 4 to 4611686018427387903 are possible"
     );
 }
 
-/// Ranges of the length of 2^62 and gaps as long cost nothing and alias nothing.
+/// Ranges of length 2^62 and gaps of that length cost nothing and alias nothing.
 #[test]
 fn acknowledgements_stay_above_zero() {
     let ack = |parts: &[u64]| {
@@ -157,7 +157,7 @@ fn frame(kind: usize, values: &Values) -> Frame<'_> {
 }
 
 proptest! {
-    /// All frames but ACK, one behind the other; what runs to the packet's end is the last.
+    /// All frames except ACK, one after another; a frame that extends to the packet's end is the last.
     #[test]
     fn what_is_written_is_read(
         all in proptest::collection::vec((0usize..22, values()), 1..6), cut: Index, flip: (Index, u8),
@@ -175,7 +175,7 @@ proptest! {
         }
         let bytes = written(&frames);
         prop_assert_eq!(read(&bytes), Ok(frames));
-        // Cut short, or changed: an error or other frames, which are written and read alike.
+        // Truncated or modified: an error or other frames, which are written and read consistently.
         let cut = cut.index(bytes.len());
         let mut changed = bytes.clone();
         changed[flip.0.index(bytes.len())] ^= flip.1;

@@ -118,7 +118,7 @@ pub enum WriteError {
         /// Code of the reset.
         code: u64,
     },
-    /// The peer wants no more of it.
+    /// The peer has requested to stop it.
     #[error("the peer wants no more of this stream, with code {code}")]
     Stopped {
         /// The peer's code.

@@ -23,7 +23,7 @@ pub enum StreamEvent {
         /// The peer's code.
         code: u64,
     },
-    /// The peer wants no more of the stream. It was reset with the same code.
+    /// The peer has requested to stop the stream. It was reset with the same code.
     Stopped {
         /// The stream.
         id: StreamId,

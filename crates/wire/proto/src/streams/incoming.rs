@@ -70,13 +70,13 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a `MAX_DATA` frame: the bytes that may be sent on all streams together. Less than before is old.
+    /// Takes a `MAX_DATA` frame: the bytes that may be sent on all streams together. A lower limit than before is outdated.
     pub fn on_max_data(&mut self, bytes: u64) {
         self.max_sent = self.max_sent.max(bytes);
         self.settle_connection();
     }
 
-    /// Takes a `MAX_STREAM_DATA` frame. Less than before is old.
+    /// Takes a `MAX_STREAM_DATA` frame. A lower limit than before is outdated.
     ///
     /// # Errors
     /// If the peer may not send it.
@@ -90,7 +90,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a `MAX_STREAMS` frame: the number of streams that may be opened, at most 2^32. Less than before is old.
+    /// Takes a `MAX_STREAMS` frame: the number of streams that may be opened, at most 2^32. A lower limit than before is
+    /// outdated.
     pub fn on_max_streams(&mut self, direction: Direction, count: u64) {
         let own = &mut self.own[direction.index()];
         own.limit = own.limit.max(count);
@@ -154,7 +155,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Accounts for what a frame changed.
+    /// Accounts for the changes by a frame.
     fn account(&mut self, id: StreamId, change: Change, credited: Credited) {
         self.received += change.new;
         self.consume(change.wasted, credited);

@@ -5,14 +5,13 @@
 //! sent are taken from [`Streams::put_frame`] and [`Streams::next_control`], and the sender of packets reports each as
 //! acknowledged or lost.
 //!
-//! A stream is kept until the peer has acknowledged what this end sends on it, the application has read what the peer
-//! sends or knows that it was reset or has stopped it, and has taken the stream's events. Then no state is left, and
-//! the peer may open another one. So an application must take events until there are none.
+//! A stream is kept until three conditions are met: the peer has acknowledged all data of this end; the application has read
+//! the peer's data, was notified of a reset, or has stopped the stream; and it has taken the stream's events. Then no state
+//! is left, and the peer may open another one. So an application must take events until there are none.
 //!
-//! Whatever a peer sends, an end keeps at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that
-//! count at most twice that, each its length and 64 bytes. A receive buffer keeps capacity that was read until its
-//! stream is idle: at most 64 MiB over all streams of an endpoint, beyond 32 KiB of each stream. The state of a stream
-//! takes less than 1 KiB.
+//! An end keeps, for any frames of a peer, at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that count
+//! at most twice that, each its length and 64 bytes. A receive buffer keeps capacity that was read until its stream is idle:
+//! at most 64 MiB over all streams of an endpoint, beyond 32 KiB of each stream. The state of a stream takes less than 1 KiB.
 //!
 //! ```
 //! use proto::frame::{Frame, Frames};
@@ -74,7 +73,7 @@ pub use id::{Direction, StreamId};
 pub use recv::{Read, Taken};
 pub use send::Chunk;
 
-/// Minimum buffer of a stream, in bytes, whatever the others hold: the data that a program writes at a time.
+/// Minimum buffer of a stream, in bytes, regardless of other streams: the amount that a program writes at a time.
 const LEAST_KEPT: u64 = 64 << 10;
 /// Bytes of a connection's window that are reserved for each stream that a peer may have open: this much may be in
 /// flight or unread, however much other streams hold. With small windows it is less
@@ -362,7 +361,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Streams of higher priority send first, and those of one priority in turn. It is 0 at first.
+    /// Sets the priority of a stream, initially 0. Streams of higher priority send first, and those of one priority in
+    /// round-robin order.
     ///
     /// # Errors
     /// If there is no such stream.
@@ -448,7 +448,7 @@ impl Streams {
         }
     }
 
-    /// Notes that an event does not wait any more. Whether it is still news.
+    /// Records that an event is no longer pending. Returns whether it is still relevant.
     fn take_event(&mut self, event: StreamEvent) -> bool {
         match event {
             StreamEvent::Opened => {
@@ -556,8 +556,8 @@ impl Streams {
     /// Counts `bytes` as consumed: they will not be read any more, so the peer may send others. Also called when more
     /// bytes have arrived.
     ///
-    /// The peer gets new limits before it runs out: when its credit beyond the reserved bytes is no more than what it
-    /// could be granted. So unread data of some streams slows the others down, and never blocks them.
+    /// The peer gets new limits before it runs out: when its credit beyond the reserved bytes is no more than the credit that
+    /// it could be granted. So unread data of some streams slows the others down, and never blocks them.
     fn consume(&mut self, bytes: u64, credited: Credited) {
         self.consumed += bytes;
         debug_assert!(self.consumed <= self.received, "{} of {} bytes were read", self.consumed, self.received);

@@ -37,9 +37,9 @@ impl Streams {
         bytes + bytes.div_ceil(room.saturating_sub(head).max(1)).saturating_mul(head)
     }
 
-    /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams'
-    /// priorities. A frame that fills `room` has no length field, so `room` must be all that is left of the packet.
-    /// None if nothing is due, or the next frame has no room for a byte.
+    /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, regardless of their streams'
+    /// priorities. A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if
+    /// nothing is due, or the next frame has no room for a byte.
     pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
         let (credit, shared) = (self.max_sent - self.sent, self.shared_credit());
         let id = self.turns.first(self.credit())?;
@@ -58,10 +58,9 @@ impl Streams {
         reserve(&self.theirs, &self.ours).saturating_sub(self.waiting.used)
     }
 
-    /// Returns the credit that all streams share: the peer's limit beyond unused reservations, and at most the shared
-    /// part of the window less what streams hold of it as far as this end knows. The second bound is for `MAX_DATA`
-    /// that arrives before `MAX_STREAM_DATA`, the first for streams that this end has forgotten and the peer has not
-    /// read.
+    /// Returns the credit that all streams share: the peer's limit beyond unused reservations, and at most the shared part of
+    /// the window minus the bytes that streams are known to hold of it. The second bound is for `MAX_DATA` that arrives
+    /// before `MAX_STREAM_DATA`, the first for streams that this end has forgotten and the peer has not read.
     fn shared_credit(&self) -> u64 {
         let unreserved = (self.max_sent - self.sent).saturating_sub(self.spare());
         unreserved.min(self.shared_left())

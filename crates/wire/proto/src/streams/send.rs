@@ -80,13 +80,13 @@ pub(super) struct Sending {
     phase: Phase,
     /// Number of bytes of a message.
     total: Option<u64>,
-    /// Limit of the peer, and its window beyond what it has read.
+    /// Limit of the peer, and its window beyond the data that it has read.
     limit: u64,
     window: u64,
     pub(super) place: Place,
     /// Its part of the sum over all streams.
     pub(super) summed: Waiting,
-    /// The application could not write all that it wanted.
+    /// The application could not write all of its data.
     wants_room: bool,
     /// Limit in the last BLOCKED frame of the stream, sent or due.
     pub(super) blocked_at: Option<u64>,
@@ -119,7 +119,7 @@ impl Sending {
         }
     }
 
-    /// Takes what fits into a buffer of `most` bytes.
+    /// Takes the bytes that fit into a buffer of `most` bytes.
     pub(super) fn write(&mut self, data: &[u8], most: u64) -> Result<usize, WriteError> {
         self.writable()?;
         let written = self.written();
@@ -163,7 +163,7 @@ impl Sending {
         }
     }
 
-    /// Gives up undelivered data. Returns whether that changed anything.
+    /// Abandons undelivered data. Returns whether that changed anything.
     pub(super) fn reset(&mut self, code: u64, by: ResetBy) -> bool {
         if self.is_delivered() || matches!(self.phase, Phase::Reset { .. }) {
             return false;
@@ -176,7 +176,7 @@ impl Sending {
         true
     }
 
-    /// Raises the peer's limit. A lower limit than before is old.
+    /// Raises the peer's limit. A lower limit than before is outdated.
     pub(super) fn raise(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
     }
@@ -210,7 +210,7 @@ impl Sending {
         let head = self.head(id, offset);
         let wanted = usize::try_from(until - offset).unwrap_or(usize::MAX).min(u32::MAX as usize);
         let room = room.checked_sub(head)?;
-        // Without a length the frame must fill the room.
+        // Without a length field the frame must fill the room.
         let len = if wanted >= room {
             room
         } else {
@@ -326,9 +326,9 @@ impl Sending {
         chunk.offset.max(self.acked_to)..chunk.end().min(self.next)
     }
 
-    /// Returns whether to report room to the application: it wanted some, and an eighth of the buffer is free. While a
-    /// packet that was lost twice is on its way, most of the buffer may be sent and not acknowledged in order; if half
-    /// had to be free, there would be nothing to send meanwhile.
+    /// Returns whether to report room to the application: it waits for some, and an eighth of the buffer is free. While a
+    /// packet that was lost twice is on its way, most of the buffer may be sent and not acknowledged in order; if half had to
+    /// be free, there would be nothing to send meanwhile.
     pub(super) fn take_room(&mut self, most: u64) -> bool {
         let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == Phase::Open;
         self.wants_room &= !has_room;

@@ -43,7 +43,7 @@ fn take(end: &mut Streams, payload: &[u8]) -> Result<Taken, StreamError> {
     Ok(Taken::Yes)
 }
 
-/// A packet and what it holds.
+/// A packet and its contents.
 #[derive(Clone, Debug, Default)]
 struct Packet {
     payload: Vec<u8>,
@@ -137,7 +137,7 @@ fn of_message(stream: StreamId, total: u64, offset: u64, data: &[u8]) -> StreamF
     StreamFrame { total: Some(total), ..piece(stream, offset, data) }
 }
 
-/// Checks the invariants of an end, which hold at any time, whatever its peer sends.
+/// Checks the invariants of an end, which hold at any time, for any frames of its peer.
 fn check(end: &Streams) {
     let window = |bytes: u64| bytes as usize;
     let (mut held, mut ahead) = (0, 0);

@@ -11,13 +11,13 @@ pub(super) enum Need {
     Nothing,
     /// Bytes that were lost, or an end without bytes: flow control does not count them.
     Free,
-    /// New bytes, some of which are within the stream's reservation, whatever the others hold.
+    /// New bytes, at least some of them within the stream's reservation, regardless of other streams.
     Reserved,
     /// New bytes that need credit which all streams share.
     Shared,
 }
 
-/// New bytes that the connection's credit allows. A wider one allows what a narrower one does.
+/// New bytes that the connection's credit allows. A wider credit includes the narrower ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Credit {
     /// None.
@@ -55,7 +55,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Returns the stream that sends next: one that flow control does not block, or else one whose new bytes the credit
+    /// Returns the stream that sends next: one that flow control does not block, or else one with new bytes that the credit
     /// allows.
     pub(super) fn first(&self, credit: Credit) -> Option<StreamId> {
         let fresh = || {
@@ -71,7 +71,7 @@ impl Turns {
         !self.reserved.is_empty() && credit < Credit::Reserved || !self.shared.is_empty() && credit < Credit::Shared
     }
 
-    /// Sets what a stream needs now. If that changes, it goes behind the others of its priority.
+    /// Sets the present need of a stream. If that changes, the stream goes behind the others of its priority.
     pub(super) fn set(&mut self, stream: StreamId, place: &mut Place, need: Need) {
         if place.need != need {
             self.leave(stream, place);

@@ -7,7 +7,7 @@ pub(super) struct Waiting {
     pub(super) lost: u64,
     /// Bytes that were never sent, up to the stream's limit.
     pub(super) fresh: u64,
-    /// Bytes of `fresh` within the stream's reservation, which it may send whatever the others hold.
+    /// Bytes of `fresh` within the stream's reservation, which it may send regardless of other streams.
     pub(super) reserved: u64,
     /// Bytes of its reservation that the peer has received, or will receive, and has not read as far as this end knows.
     pub(super) used: u64,

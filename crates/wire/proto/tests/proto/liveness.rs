@@ -1,5 +1,5 @@
-//! Used tickets: whose proof makes a listener probe the caller that it serves, and when another caller takes its place.
-//! The application is that of `narrows recv`.
+//! Used tickets: proofs that make a listener probe its present caller, and the replacement by another caller. The application
+//! is that of `narrows recv`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn endpoint(seed: u8, side: Side) -> Endpoint {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
-    // Callers speak only where they must.
+    // Callers send only if they must.
     settings.keep_alive = None;
     let provider = crate::world::provider::provider();
     Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, side).unwrap()
@@ -43,7 +43,7 @@ struct Caller {
     there: Option<Handle>,
     /// Set once its process is killed: it sends nothing any more.
     is_dead: bool,
-    /// Datagrams for it get lost in this time.
+    /// Datagrams for it are lost in this time.
     deaf: (Time, Time),
     /// Datagrams that the listener sent to it.
     sent_to: u32,
@@ -258,9 +258,9 @@ impl Scene {
     }
 }
 
-/// The listener declares the first caller gone after two probe timeouts, and not before: each is a round trip, its
-/// uncertainty, which is at least a quarter and here no more, and the delay of acknowledgements, twice. Timeouts of its
-/// own packets meanwhile, each later than the last, change nothing.
+/// The listener declares the first caller gone after two probe timeouts, and not before: each is a round trip plus its
+/// uncertainty (at least a quarter, and here no more) plus twice the acknowledgement delay. Timeouts of its own packets
+/// meanwhile, with backoff, change nothing.
 #[test]
 fn a_silent_caller_is_replaced_after_two_timeouts() {
     let mut scene = Scene::new(1);
@@ -279,14 +279,14 @@ fn a_silent_caller_is_replaced_after_two_timeouts() {
     let timeout = RTT + RTT.over(4) + Span::from_ms(1).times(2);
     assert!(took > RTT.times(2) && took <= timeout.times(2), "{took:?} of {timeout:?} each");
     assert_eq!((scene.served(), scene.closed(1)), (1, None));
-    // The secret stays the same: a second kill is no end, either.
+    // The secret stays the same: after a second kill the caller can reconnect, too.
     scene.callers[1].is_dead = true;
     scene.call(resumption);
     scene.run(began + Span::from_s(9));
     assert_eq!((scene.served(), scene.closed(2), scene.ended.len()), (2, None, 2));
 }
 
-/// A caller that answers stays, whatever the second one can prove: after one PING if it arrives, after two if the first
+/// A caller that answers stays, regardless of the second one's proof: after one PING if it arrives, after two if the first
 /// one is lost.
 #[test]
 fn a_caller_that_answers_is_never_replaced() {
@@ -329,7 +329,7 @@ fn a_full_window_holds_no_probe_back() {
     assert!(ended.since(scene.begun[0]) < RTT + Span::from_ms(10));
 }
 
-/// A packet sent before the probe began does not count as an answer: its sender may be gone since.
+/// A packet sent before the probe began does not count as an answer: its sender may have disappeared since.
 #[test]
 fn what_left_before_is_no_answer() {
     let mut scene = Scene::new(7);

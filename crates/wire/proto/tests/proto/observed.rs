@@ -38,7 +38,7 @@ impl Told {
             self.faults.push(format!("{key:?} has {} bytes for {} of frames", packet.len, packet.payload.len()));
         }
         let packets = if sent { &mut self.sent } else { &mut self.received };
-        // The network may double a packet that had no room the first time.
+        // The network may duplicate a packet that found no room the first time.
         if packets.insert(key, packet.payload.to_vec()).is_some_and(|before| sent || before != packet.payload) {
             self.faults.push(format!("{key:?} twice, sent: {sent}"));
         }
@@ -107,13 +107,13 @@ fn whoever_watches_is_told_the_truth() {
             Some(Arc::new(Watcher(new)) as Arc<dyn Observer>)
         };
         let mut scene = scene(seed);
-        // Noise looks like callers, which are watched, too.
+        // Noise looks like callers, which are observed, too.
         scene.noise = 0;
         let rebinding = scene.weather.rebinding;
         let mut world = World::watched(scene, Some(Arc::new(maker)));
         let report = world.run(Time::from_ms(3_600_000));
         let stats = [world.stats(End::Caller), world.stats(End::Listener)];
-        // What was changed on its way, or came twice, looks like another caller, of which nothing more comes.
+        // A packet that was modified or duplicated in the network looks like another caller, which sends nothing more.
         let told = told.map(|told| {
             let all = std::mem::take(&mut *told.lock().unwrap());
             let all = all.iter().map(|told| std::mem::take(&mut *told.lock().unwrap()));

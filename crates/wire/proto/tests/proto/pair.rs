@@ -1,4 +1,4 @@
-//! Two endpoints and a network in which little happens: what is to happen, happens in time.
+//! Two endpoints and a quiet network: expected events occur in time.
 
 use crate::world::network::End;
 use crate::world::{Job, Scene, World};

@@ -131,7 +131,7 @@ fn a_caller_hears_that_its_version_is_not_spoken() {
     let Header::Long { to, from, .. } = Packet::read(&first).unwrap().header else { panic!("a long header") };
     let mut told = Vec::new();
     proto::header::put_versions(&mut told, &from, to);
-    // A list that has the version that was spoken is nobody's.
+    // A list that contains the version in use is invalid.
     receive(&mut endpoint, Time::ZERO, LISTENER, vec![told.clone()]);
     assert_eq!(events(&mut endpoint, handle), []);
     *told.last_mut().unwrap() ^= 1;
@@ -153,9 +153,9 @@ fn an_unknown_connection_is_reset_by_its_token_alone() {
     listener.connection(there).unwrap().close(Time::ZERO, Code::NONE, "");
     listener.on_timer(Time::from_ms(600_000), there);
     assert!(listener.forget(there));
-    // What the caller sends is answered by less than it has, and each time.
+    // Each packet of the caller gets a shorter response.
     endpoint.connection(handle).unwrap().ping();
-    // Pacing has let time pass.
+    // Time passes for pacing.
     let ping = sent(&mut endpoint, handle, Time::from_ms(500));
     let len = ping[0].len();
     receive(&mut listener, Time::ZERO, via, ping);
@@ -190,7 +190,7 @@ fn a_reset_finds_the_connection_in_a_team() {
     team[1].connection(there).unwrap().admit(Time::ZERO);
     let datagrams = sent(&mut team[1], there, Time::ZERO);
     receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
-    // The caller forgets the connection, and its word of that is lost.
+    // The caller forgets the connection, and its CLOSE is lost.
     endpoint.connection(handle).unwrap().close(Time::ZERO, Code::NONE, "");
     endpoint.on_timer(Time::from_ms(600_000), handle);
     let _ = events(&mut endpoint, handle);
@@ -206,7 +206,7 @@ fn a_reset_finds_the_connection_in_a_team() {
     assert_eq!(team[1].on_reset(Time::ZERO, caller(9, 9), &token), None);
     assert_eq!(team[1].on_reset(Time::ZERO, via, &token), Some(there));
     assert_eq!(events(&mut team[1], there), [Event::Closed(Closed::Reset)]);
-    // All together show so many, as they answer.
+    // All endpoints together forward as many possible resets as they may send responses.
     let shown = (0..300).filter(|at| {
         let received = receive(&mut team[at % 3], Time::ZERO, caller(1, 2), vec![vec![0x40; 41]]);
         matches!(received[..], [Received::MaybeReset(_)])
@@ -214,7 +214,7 @@ fn a_reset_finds_the_connection_in_a_team() {
     assert_eq!(shown.count(), 99);
 }
 
-/// A Retry's token comes back to the endpoint that made it, as it is bound to the address; all IDs that an endpoint
+/// A Retry's token returns to the endpoint that made it, because that is selected by the address; all IDs that an endpoint
 /// issues later identify the endpoint.
 #[test]
 fn an_id_names_its_endpoint() {
@@ -226,7 +226,7 @@ fn an_id_names_its_endpoint() {
         let first = sent(&mut endpoint, handle, Time::ZERO);
         receive(&mut team[usize::from(port) % 3], Time::ZERO, caller(1, port), first);
     }
-    // Whichever endpoints have them, this address has as many handshakes as it may have.
+    // This address has its maximum number of handshakes, over all endpoints.
     let (mut endpoint, via, now) = (endpoint_with_paths(2, false, 4), caller(1, 99), Time::ZERO);
     let handle = call(&mut endpoint, None);
     let first = sent(&mut endpoint, handle, now);
@@ -276,7 +276,7 @@ fn resets_are_few() {
 fn a_retry_proves_an_address() {
     crate::world::provider::begin(5, 0);
     let mut listener = endpoint(1, true);
-    // Sixteen callers at each of four addresses need prove nothing.
+    // Sixteen callers at each of four addresses need not validate their addresses.
     for port in 0..64 {
         let mut endpoint = endpoint(2, false);
         let handle = call(&mut endpoint, None);
@@ -290,7 +290,7 @@ fn a_retry_proves_an_address() {
     let via = caller(9, 1);
     assert_eq!(receive(&mut listener, Time::ZERO, via, first), [Received::Nothing]);
     let retry = answers(&mut listener).remove(0);
-    // A Retry that was changed is none.
+    // A modified Retry is invalid.
     let mut forged = retry.clone();
     forged[30] ^= 1;
     receive(&mut endpoint, Time::ZERO, LISTENER, vec![forged]);
@@ -298,12 +298,12 @@ fn a_retry_proves_an_address() {
     receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry.clone()]);
     let second = sent(&mut endpoint, handle, Time::ZERO);
     assert_eq!(second.len(), 1);
-    // The token is of this address, and of now.
+    // The token is bound to this address and time.
     assert_eq!(receive(&mut listener, Time::ZERO, caller(8, 1), second.clone()), [Received::Nothing]);
     assert_eq!(receive(&mut listener, Time::from_ms(10_000), via, second.clone()), [Received::Nothing]);
     let received = receive(&mut listener, Time::from_ms(9_999), via, second.clone());
     assert!(matches!(received[..], [Received::New(_)]));
-    // The same packet again is the same connection's; a Retry again does nothing.
+    // A duplicate packet belongs to the same connection; a duplicate Retry does nothing.
     let Received::New(there) = received[0] else { panic!("a connection") };
     assert_eq!(receive(&mut listener, Time::from_ms(9_999), via, second), [Received::Connection(there)]);
     receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry]);
@@ -383,7 +383,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
                 streams.finish(opened).unwrap();
                 stream = Some(opened);
             }
-            // With nothing else to send, it asks whether the listener is there.
+            // With nothing else to send, it checks whether the listener is alive.
             if step % 10 == 9 {
                 connection.ping();
             }
@@ -401,7 +401,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
         let (stats, laws) = (connection.stats(), connection.laws());
         assert_eq!((stats.lost, laws.acted.loss_cuts), (stats.spurious, 0), "{stats:?}");
         assert!(laws.window >= window, "{} of {window}", laws.window);
-        // The newest of what waited had waited for 50 ms; a packet and its answer take 10.
+        // The newest waiting packet had waited for 50 ms; a packet and its acknowledgement take 10.
         let longest = *longest.0.lock().unwrap();
         assert!((Span::from_ms(1)..Span::from_ms(25)).contains(&longest), "{longest}");
     }
@@ -462,14 +462,14 @@ fn an_address_cannot_be_shut_out() {
     receive(&mut endpoint, Time::ZERO, LISTENER, told);
     let second = sent(&mut endpoint, handle, Time::ZERO);
     assert!(matches!(receive(&mut listener, Time::ZERO, caller(1, 99), second)[..], [Received::New(_)]));
-    // Elsewhere nobody is kept waiting.
+    // Callers at other addresses do not wait.
     let mut endpoint = self::endpoint(2, false);
     let handle = call(&mut endpoint, None);
     let first = sent(&mut endpoint, handle, Time::ZERO);
     assert!(matches!(receive(&mut listener, Time::ZERO, caller(2, 1), first)[..], [Received::New(_)]));
 }
 
-/// A known caller retires path after path, none of which it opened: it does not get new ones forever.
+/// A known caller retires many paths without opening any: it does not get new ones forever.
 #[test]
 fn paths_are_not_given_for_ever() {
     crate::world::provider::begin(10, 0);
@@ -516,7 +516,7 @@ fn another_service_is_refused_at_both_ends() {
     assert_eq!(answer.len(), 1);
     receive(&mut caller_end, now, LISTENER, answer);
     assert_eq!(events(&mut caller_end, calling), expected);
-    // Who comes again is told again: nothing is remembered.
+    // A repeated request gets the same answer: no state is kept.
     assert_eq!(listener.connection(there).unwrap().next_timer(), now);
     listener.on_timer(now, there);
     assert!(listener.forget(there));
@@ -736,7 +736,7 @@ fn who_has_proved_an_address_makes_room_for_others() {
     }
 }
 
-/// Callers that the kernel brings all to one endpoint of a team take slots of that one alone.
+/// Callers that the kernel directs to one endpoint of a team take slots of that one only.
 #[test]
 fn endpoints_of_a_team_have_slots_of_their_own() {
     crate::world::provider::begin(15, 0);

@@ -27,7 +27,7 @@ fn all_comes_in_any_weather() {
         let run = std::panic::catch_unwind(|| World::new(scene(seed)).run(Time::from_ms(3_600_000)));
         match run {
             Ok(report) if report.done.is_set() => {}
-            // Until the listener has let the caller in, an address that changes is another caller's.
+            // Until the listener has admitted the caller, a packet from a new address counts as another caller's.
             Ok(report) if report.admitted.is_none_or(|admitted| rebinding <= admitted) => {}
             Ok(report) => failed.push(format!("{seed}: {report:?}")),
             Err(_) => failed.push(format!("{seed}: panics")),
@@ -36,9 +36,8 @@ fn all_comes_in_any_weather() {
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed[..failed.len().min(20)].join("\n"));
 }
 
-/// One of four paths carries nothing any more from a moment on, whichever end sends. Its subflow is rerouted within
-/// some round trips, once, and the transfer takes hardly longer than without the failure if each path has a law of its
-/// own.
+/// From some time on one of four paths carries nothing any more, in either direction. Its subflow is rerouted within some
+/// round trips, once, and the transfer takes hardly longer than without the failure if each path has a law of its own.
 #[test]
 fn a_silent_path_goes_elsewhere() {
     let run = |from, (law, one_law), coding, dead| {
@@ -53,7 +52,7 @@ fn a_silent_path_goes_elsewhere() {
     };
     let both = |law| [(End::Caller, (law, false)), (End::Listener, (law, false))];
     for (from, law) in both("unocc").into_iter().chain(both("bbr")).chain([(End::Caller, ("unocc", true))]) {
-        // One law for all paths takes the loss of one for its own.
+        // A law for all paths counts the loss of one path as its own.
         let longer = if law.1 { 1.5 } else { 1.1 };
         for coding in ["off", "8,2"] {
             let whole = run(from, law, coding, Time::NEVER);
@@ -66,8 +65,8 @@ fn a_silent_path_goes_elsewhere() {
     }
 }
 
-/// A two-second outage of all paths. While it lasts no path is rerouted, for none shows that another would do better;
-/// when one is acknowledged again, one that is still silent may be. All data arrives soon after.
+/// A two-second outage of all paths. While it lasts no path is rerouted, because no path is known to work; when one is
+/// acknowledged again, one that is still silent may be rerouted. All data arrives soon after.
 #[test]
 fn where_all_are_silent_they_stay() {
     for from in [End::Caller, End::Listener] {
@@ -82,9 +81,8 @@ fn where_all_are_silent_they_stay() {
     }
 }
 
-/// Cubic fills a queue of ten round trips. With On-Ramp at the edge, datagrams take at most two thirds as long, at the
-/// price that the simulator has for it: the same flow over the same network takes 2.52 s there, and 3.34 s with
-/// On-Ramp.
+/// Cubic fills a queue of ten round trips. With On-Ramp at the edge, datagrams take at most two thirds as long, at the cost
+/// known from the simulator: the same flow over the same network takes 2.52 s there, and 3.34 s with On-Ramp.
 #[test]
 fn on_ramp_keeps_a_deep_queue_short() {
     let run = |on_ramp| {
@@ -101,8 +99,8 @@ fn on_ramp_keeps_a_deep_queue_short() {
     assert!(short.times(3) < full.times(2), "{full} and {short}");
 }
 
-/// Streams that pause for a long time, or are given up, slow those down that are read, and do nothing else to them:
-/// each has at least what is reserved for it in a round trip.
+/// Streams that pause for a long time or are stopped only slow down those that are read: each of these gets at least its
+/// reservation per round trip.
 #[test]
 fn who_reads_goes_on_while_others_pause() {
     const STREAMS: u64 = 16;
@@ -111,7 +109,7 @@ fn who_reads_goes_on_while_others_pause() {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
         scene.seed = seed;
         scene.window = 128 << 10;
-        // As few whole windows as there may be, so that those who pause hold all that can be held.
+        // The minimum number of whole windows, so that paused streams hold the maximum.
         let max_data = scene.window * (1 + dice.below(4)) + STREAMS * RESERVED;
         let max_stream_data = scene.window;
         scene.limits = Some(Limits { max_data, max_stream_data, max_streams_bidi: 0, max_streams_uni: STREAMS });
@@ -146,7 +144,7 @@ fn who_reads_goes_on_while_others_pause() {
     }
 }
 
-/// A peer that lies is detected, or believed; nothing panics, and nothing continues forever.
+/// A dishonest peer is detected, or believed; nothing panics, and nothing continues forever.
 #[test]
 fn a_peer_that_lies_is_survived() {
     let mut codes = std::collections::BTreeMap::new();
@@ -161,7 +159,7 @@ fn a_peer_that_lies_is_survived() {
             }
         }
     }
-    // Each kind of lie is found out somewhere.
+    // Each kind of lie is detected in some world.
     for code in [Code::FRAME, Code::ACK, Code::STREAM, Code::FLOW] {
         assert!(codes.contains_key(&code), "{code} is not among {codes:?}");
     }

@@ -374,7 +374,7 @@ impl World {
         }
     }
 
-    /// Does at the listener what a connection wants.
+    /// Handles the requests of a connection at the listener.
     fn serve(&mut self, handle: Handle) {
         while let Some(event) = self.listener.connection(handle).and_then(proto::connection::Connection::poll_event) {
             if let (Event::Claim(claim), Some(connection)) = (event, self.listener.connection(handle)) {

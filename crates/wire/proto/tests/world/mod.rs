@@ -72,9 +72,9 @@ pub struct Scene {
     pub reader: (usize, Span),
     /// Applications write nothing from the first time on until the second one.
     pub quiet: Option<(Time, Time)>,
-    /// Duration for which the caller's clock stands still now and then.
+    /// Duration of occasional stalls of the caller's clock.
     pub stalls: Span,
-    /// One packet in `lies` lies.
+    /// One packet in `lies` has false contents.
     pub lies: u64,
     /// Either end updates its keys at one call in `updates`; 0 for never.
     pub updates: u64,
@@ -330,7 +330,7 @@ impl World {
             }
             self.step();
         }
-        // Nobody who is not proved to be there gets more than three times what came from there.
+        // An address that is not validated gets at most three times the bytes received from it.
         let strangers = self.network.traffic.iter().filter(|(address, _)| network::is_stranger(**address));
         for (address, (got, sent)) in strangers {
             assert!(got <= &(3 * sent), "{address} got {got} bytes for {sent}");
@@ -496,7 +496,7 @@ impl World {
             }
         }
         let wants_paths = party.admitted.is_some() && party.end == End::Caller && party.closed.is_none();
-        // Only when it is told, as an application does it.
+        // Only on an event, like an application.
         if wants_paths && std::mem::take(&mut party.may_open) {
             while party.wants_paths > 0
                 && let Some(connection) = party.endpoint.connection(handle)
@@ -635,7 +635,7 @@ impl World {
                     let _ = streams.stop_sending(stream, 1);
                     continue;
                 }
-                // Nothing may come that wakes it in time.
+                // Possibly no event wakes it in time.
                 Some(&(Reader::Pauses(from, _) | Reader::Stops(from))) if from > now => {
                     party.read_again = party.read_again.min(from);
                 }

@@ -177,7 +177,7 @@ impl Network {
             }
             End::Listener => {
                 self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
-                // What goes to an address that the caller has not got any more is lost.
+                // Datagrams to a former address of the caller are lost.
                 let Some(at) = self.outside.iter().find(|(_, held)| held.1 == remote).map(|(&at, _)| at) else {
                     return;
                 };

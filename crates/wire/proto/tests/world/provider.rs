@@ -24,7 +24,7 @@ thread_local! {
 
 /// Begins a run: randomness follows from the seed, and no nonce was used.
 ///
-/// One packet in `lies` has other contents than its sender meant, and is sealed all the same; 0 for none.
+/// One packet in `lies` has modified contents, and is sealed nevertheless; 0 for none.
 pub fn begin(seed: u64, lies: u64) {
     RANDOM.set(mix64(seed));
     LIES.set(lies);
@@ -103,7 +103,7 @@ impl ActiveKeyExchange for Known {
     }
 }
 
-/// An algorithm whose use of keys is checked.
+/// An algorithm with checks of its key use.
 struct Watched {
     real: &'static dyn Algorithm,
 }
@@ -123,7 +123,7 @@ impl Algorithm for Watched {
     }
 }
 
-/// Changes the contents of a packet now and then: a byte near its beginning, where frames have their types and numbers.
+/// Changes the contents of a packet occasionally: a byte near its beginning, where frames have their types and numbers.
 fn lie(payload: &mut [u8]) {
     if let Some(frames) = SAYS.take() {
         payload.fill(0);

@@ -1,8 +1,8 @@
 //! `narrows bench transport`: bits of payload that a second of processor time carries over the transport, compared with
 //! the kernel's TCP. `docs/src/perf.md`.
 //!
-//! The workloads take turns, so that what else the machine does meets all of them. Of each the round that took the least
-//! processor time counts, because what disturbs a round only ever makes it slower.
+//! The workloads take turns, so that other load on the machine affects all of them. Of each the round that took the least
+//! processor time counts, because disturbances only ever make a round slower.
 
 mod transfers;
 

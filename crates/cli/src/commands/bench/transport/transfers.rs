@@ -1,9 +1,9 @@
 //! Transfers over this machine's loopback, both ends in this process: one stream of the transport, and one connection of the
 //! kernel's TCP.
 //!
-//! Both write and read as many bytes at a time, from and into memory that the caches hold. What is measured begins when the
-//! connection is there, with its size of packets. It ends when the receiver has read the last byte and, of the transport, the
-//! sender knows so.
+//! Both write and read as many bytes at a time, from and into memory that the caches hold. The measurement begins when the
+//! connection is established, with its final packet size. It ends when the receiver has read the last byte and, of the
+//! transport, the sender knows so.
 
 use std::future::pending;
 use std::io::{self, Read, Write};
@@ -219,7 +219,7 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// The receiver has read what was sent, no less and no more.
+/// Checks that the receiver has read exactly the bytes that were sent.
 fn check(received: u64, bytes: u64) -> Result<(), Trouble> {
     if received == bytes { Ok(()) } else { Err(Trouble::Peer(format!("read {received} of {bytes} bytes"))) }
 }

@@ -67,7 +67,7 @@ impl Flow {
         self.sender.borrow().is_some() && self.receiver.borrow().is_some()
     }
 
-    /// Returns whether it is connected by `paths` paths, all of which carry packets of this size.
+    /// Returns whether it is connected by `paths` paths that all carry packets of this size.
     fn is_ready(&self, paths: usize, packet: u16) -> bool {
         let made = self.sender.borrow().as_ref().map_or_else(Vec::new, Connection::paths);
         self.is_connected() && made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
@@ -288,7 +288,7 @@ async fn connect(call: Call, number: usize, flow: Rc<Flow>, events: Events) {
     }
 }
 
-/// Lets in what comes from a flow's port, and reads it.
+/// Accepts connections from a flow's port, and reads them.
 async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, spawner: Spawner) {
     while let Some(incoming) = endpoint.accept().await {
         let Ok(connection) = incoming.admit() else { continue };
@@ -297,7 +297,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, sp
         let (flow, events) = (flows[number].clone(), events.clone());
         drop(flow.receiver.replace(Some(connection.clone())));
         spawner.spawn(async move {
-            // What goes wrong here goes wrong at the sender, too, which says it.
+            // A failure here also fails the sender, which reports it.
             if let Ok(()) = receive(&connection, flow.size).await {
                 events.borrow_mut().push((number, Event::Received));
             }
@@ -329,7 +329,7 @@ async fn receive(connection: &Connection, size: u64) -> Result<(), transport::Er
         }
         pause().await;
     }
-    // Its end is read, too, so that nothing is said of what is not wanted.
+    // The end of the stream is read, too: otherwise the stream would be reset as unwanted.
     let _ = stream.read(&mut chunk).await;
     Ok(())
 }

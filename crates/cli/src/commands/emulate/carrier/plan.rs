@@ -16,7 +16,7 @@ use crate::args::EmulateArgs;
 use crate::exit::Failure;
 use crate::peer::law::{accepted, needs};
 
-/// Flows, each with a connection and a port of its own: what one thread reads from all ports of a host in time.
+/// Maximum number of flows, each with a connection and a port of its own: one thread has to read all ports of a host in time.
 const MOST_FLOWS: usize = 1_000;
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE: Span = Span::from_s(600);
@@ -35,11 +35,11 @@ fn ip_udp(ipv6: bool) -> u32 {
 
 /// The longest UDP payload.
 pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u16 {
-    // What the emulator takes fits into a packet of 65,535 bytes.
+    // The emulator accepts packets of at most 65,535 bytes.
     (built.setup.host.mss + built.setup.host.header - ip_udp(ipv6)) as u16
 }
 
-/// Refuses what the transport cannot do.
+/// Refuses settings that the transport does not support.
 pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
     let setup = &built.setup;
     let refused = |what: String| Err(Failure::Input(format!("error: the transport cannot do this: {what}")));

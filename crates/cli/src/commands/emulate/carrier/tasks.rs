@@ -71,7 +71,7 @@ impl Tasks {
         let ready = std::mem::take(&mut *self.ready());
         for at in ready {
             let Some((task, call)) = self.all[at].as_mut() else { continue };
-            // Before it runs: what happens meanwhile calls it again.
+            // Cleared before it runs, so that events during the run wake it again.
             call.is_called.store(false, Ordering::Release);
             let waker = Waker::from(call.clone());
             if let Poll::Ready(()) = task.as_mut().poll(&mut Context::from_waker(&waker)) {

@@ -1,4 +1,4 @@
-//! Flows whose blocks give back what was lost.
+//! Flows with blocks that recover lost packets.
 
 use flow::{Code, LossTimer, PathChoice, Recovery, UnoLb};
 use laws::catalog::Kind;
@@ -37,14 +37,14 @@ fn paths() -> impl Strategy<Value = PathChoice> {
     ]
 }
 
-/// Longer than any flow here lasts: only what is not a timer asks.
+/// Longer than any flow here: no request is triggered by a timer.
 const NEVER: Span = Span::from_s(1_000_000);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Every block is recovered, over any channel, with any requests and under every law, and at every moment what was
-    /// sent is acknowledged, lost or in flight.
+    /// Every block is recovered, over any channel, with any requests and under every law, and at any time each packet sent is
+    /// acknowledged, lost or in flight.
     #[test]
     fn every_flow_ends_over_any_channel(
         flow in flow(any_kind()), channel in channel(0..400u64),
@@ -76,8 +76,8 @@ proptest! {
         transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
     }
 
-    /// A block that loses no more packets than it has parity is never sent again, whatever comes late: neither where the
-    /// whole flow leaves at once and timers wait for the latest packet, nor at any window where no timer ends.
+    /// A block that loses no more packets than it has parity is never sent again, even if packets are late: neither if the
+    /// whole flow is sent at once and timers wait for the latest packet, nor at any window if no timer expires.
     #[test]
     fn what_parity_covers_is_not_sent_again(
         flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64)), coding in coding(Just(NEVER)), paths in paths(),
@@ -94,7 +94,7 @@ proptest! {
         prop_assert!(!wide || channel.block_loss == 1 || tally.lost_data > 0);
     }
 
-    /// Without a loss parity is all that is sent beside the data, m packets a block, and nothing is asked for.
+    /// Without a loss only parity is sent in addition to the data, m packets per block, and nothing is requested.
     #[test]
     fn without_a_loss_parity_is_all_the_cost(
         packets in 1..300u32, base in channel(Just(0u64)), code in code(), paths in paths(), eager in any::<bool>(),
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Full packets in turn over ten subflows, paced.
+/// Full packets round-robin over ten subflows, paced.
 fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
     Flow {
         packets,
@@ -149,7 +149,7 @@ fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
     }
 }
 
-/// Gaps tell of every lost block that others follow, long before a timer or a timeout.
+/// Gaps reveal every lost block that others follow, long before a timer or a timeout.
 #[test]
 fn gaps_ask_a_round_trip_after_the_loss() {
     let rtt = Span::from_ms(2);
@@ -170,15 +170,15 @@ fn gaps_ask_a_round_trip_after_the_loss() {
         transfer(flow, channel).expect("the flow ends")
     };
     let (asked, silent) = (ends(10), ends(0));
-    // Three or four of each block are lost. Of the last one nobody asks: nothing follows it.
+    // Three or four of each block are lost. The last block is not requested: nothing follows it.
     assert!((9..=18).contains(&asked.stats.nacks), "{asked:?}");
     assert_eq!(silent.stats.nacks, 0);
     assert_eq!(asked.stats.retransmits, asked.lost_data - 2 * 10);
     assert!(asked.ended < silent.ended, "{asked:?} {silent:?}");
 }
 
-/// A flow that sends a block more slowly than the receiver waits for it is asked for packets that are only under way: its law
-/// hears of no loss, and nothing is sent again.
+/// A flow that takes longer to send a block than the receiver's timer receives requests for packets that are still in flight:
+/// no loss is reported to its law, and nothing is sent again.
 #[test]
 fn a_slow_flow_loses_nothing_by_being_asked() {
     let channel = Channel {
@@ -198,7 +198,7 @@ fn a_slow_flow_loses_nothing_by_being_asked() {
     assert_eq!((tally.told, tally.stats.retransmits), (0, 0), "{tally:?}");
 }
 
-/// With a history the law hears of no loss where only acknowledgements are lost; without one, of each.
+/// With a history no loss is reported to the law if only acknowledgements are lost; without one, each is reported.
 #[test]
 fn a_history_makes_up_for_lost_acknowledgements() {
     let channel = Channel {

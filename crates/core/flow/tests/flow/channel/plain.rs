@@ -10,8 +10,8 @@ use super::world::{Channel, Flow, any_kind, channel, flow, transfer};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Every flow ends over any channel (it loses up to two packets in five), under every law: all is delivered,
-    /// nothing is in flight after, nothing acknowledged is sent again, the window holds.
+    /// Every flow ends over any channel (it loses up to two packets in five), under every law: all is delivered, nothing is
+    /// in flight afterwards, nothing acknowledged is sent again, and the window is obeyed.
     #[test]
     fn every_flow_ends_over_any_channel(flow in flow(any_kind()), channel in channel(0..400u64)) {
         let tally = transfer(flow, channel)?;
@@ -32,7 +32,8 @@ proptest! {
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
     }
 
-    /// The same where each packet has a timer. The timer strikes only what was lost, or whose acknowledgement was lost.
+    /// The same where each packet has a timer. A timer expires only for packets that were lost, or that lost their
+    /// acknowledgement.
     #[test]
     fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
         let tally = transfer(Flow { loss_timer: LossTimer::Packet, ..flow }, channel)?;
@@ -40,8 +41,8 @@ proptest! {
         prop_assert!(flow.ack_every > 1 || tally.stats.retransmits <= lost, "{tally:?}");
     }
 
-    /// Under a constant window each timeout answers at least one loss: no storms. What is sent again was lost, or its
-    /// acknowledgement was, or (a lost packet was to ask for it) is still held back by the receiver.
+    /// Under a constant window each timeout is caused by at least one loss: no storms. A packet that is sent again was lost,
+    /// or its acknowledgement was lost or is still held back by the receiver (because a lost packet would have requested it).
     #[test]
     fn timeouts_and_retransmissions_answer_losses(flow in flow(Just(Kind::Fixed)), channel in channel(0..200u64)) {
         let tally = transfer(flow, channel)?;
@@ -51,7 +52,7 @@ proptest! {
         prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
     }
 
-    /// Without a loss nothing is sent again and no timer strikes, whatever comes late or twice.
+    /// Without a loss nothing is sent again and no timer expires, even with late packets and duplicates.
     #[test]
     fn reordering_and_duplicates_alone_cost_nothing(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
         let tally = transfer(flow, channel)?;
@@ -66,8 +67,8 @@ proptest! {
         transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
     }
 
-    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer
-    /// strikes only for a loss: of the last packet, a request, or the last word.
+    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer expires only
+    /// after a loss: of the last packet, a request, or the completion report.
     #[test]
     fn every_flow_ends_without_acknowledgements(
         flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),
@@ -78,7 +79,7 @@ proptest! {
         prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
     }
 
-    /// Without a loss nothing is asked for again and no timer strikes.
+    /// Without a loss nothing is requested again and no timer expires.
     #[test]
     fn in_order_nothing_is_asked_for_again(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
         let recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };

@@ -52,9 +52,9 @@ pub(crate) struct Coding {
     pub(crate) code: Code,
     pub(crate) eager: bool,
     pub(crate) timer: Span,
-    /// Number of subflows whose gaps trigger requests, or 0.
+    /// Number of subflows with requests triggered by gaps, or 0.
     pub(crate) subflows: u8,
-    /// Number of subflows whose acknowledgements have a history, or 0.
+    /// Number of subflows with a history in acknowledgements, or 0.
     pub(crate) history: u8,
 }
 
@@ -95,7 +95,7 @@ struct Told {
     lost: u64,
 }
 
-/// A law, and what is reported to it.
+/// A law, with a record of the events reported to it.
 struct Spy {
     law: Law,
     told: Rc<Cell<Told>>,
@@ -227,7 +227,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         }
     };
     let config = FlowConfig {
-        // As a host has them: nothing in the channel is later than this.
+        // As on a host: no packet in the channel is later than this.
         reordering: channel.jitter.times(2) + channel.base_rtt.over(4),
         rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
         rto_max: Span::from_s(1),
@@ -258,7 +258,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
     let (events, tally) = (BinaryHeap::new(), Tally::default());
     let mut world = World { channel, now: Time::ZERO, events, count: 0, tally, blocks };
     let (mut acked, mut came) = (vec![false; packets], vec![false; packets]);
-    // Of each packet the last transmission and its size; acknowledged while in flight, in bytes.
+    // Last transmission and size of each packet; bytes acknowledged while in flight.
     let mut last = vec![(0u8, 0u32); packets];
     let mut acked_in_flight = 0u64;
     // The receiver's delayed-ACK timer, a quarter of the base RTT as in the simulator, and the attempt that it answers.
@@ -282,7 +282,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         let next = paced.min(timer).min(arrival).min(alarm).min(flush_at);
         prop_assert!(next.is_set(), "nothing will ever happen: {:?}", sender.stats());
         world.now = world.now.max(next);
-        // In a head, packets may be taken as arrived though nothing acknowledged them.
+        // In a head, packets may count as arrived although nothing acknowledged them.
         if blocks.is_some_and(|blocks| blocks.head() == 0) && sender.delivered() < size {
             let in_flight = sender.in_flight().get();
             prop_assert_eq!(told.get().sent, acked_in_flight + told.get().lost + in_flight, "conservation");

@@ -1,10 +1,10 @@
-//! A law that lets everything leave at once, and flows under it.
+//! A law that permits everything at once, and flows under it.
 
 use flow::{SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Time};
 
-/// Lets everything leave at once, as credits would in time.
+/// Permits everything at once, as credits would over time.
 pub(crate) struct Open;
 
 impl ControlLaw for Open {
@@ -21,7 +21,7 @@ impl ControlLaw for Open {
     }
 }
 
-/// Sends all packets that may leave now, and gives their numbers.
+/// Sends all packets that may be sent now. Returns their numbers.
 pub(crate) fn send(sender: &mut Sender<Open>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| (sender.poll(now) == SendState::Now).then(|| sender.send(now).seq)).collect()
 }

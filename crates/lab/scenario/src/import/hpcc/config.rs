@@ -29,7 +29,7 @@ struct Map {
 /// The keys of maps.
 const MAPS: [&str; 3] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"];
 
-/// Keys that change what is simulated.
+/// Keys that change the simulation.
 const HEEDED: [&str; 28] = [
     "CC_MODE",
     "ENABLE_QCN",
@@ -61,7 +61,7 @@ const HEEDED: [&str; 28] = [
     "INT_MULTI",
 ];
 
-/// Keys of what it writes, of what it does not read, and of what is no choice here.
+/// Keys of its outputs, keys that it does not read, and keys without a choice here.
 const IGNORED: [&str; 18] = [
     "USE_DYNAMIC_PFC_THRESHOLD",
     "PAUSE_TIME",

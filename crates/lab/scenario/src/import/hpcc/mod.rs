@@ -183,7 +183,7 @@ fn imported(
 enum SettingsSource {
     /// A configuration of the HPCC simulator.
     File,
-    /// This project's defaults.
+    /// Defaults of this project.
     Defaults,
 }
 

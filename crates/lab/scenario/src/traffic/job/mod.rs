@@ -7,8 +7,8 @@
 //! exchange tokens before the second half of a layer and after it, forward and backward (`GShard`, Lepikhin et al., ICLR 2021,
 //! §3.2).
 //!
-//! A rank takes up an all-reduce when it has computed what goes into it, and computes on when its part of it is over. Sends of
-//! the pipeline go while ranks compute. A rank begins the next iteration when its own part of this one is over.
+//! A rank begins an all-reduce when it has computed its input, and continues to compute when its part of it is complete.
+//! Sends of the pipeline go while ranks compute. A rank begins the next iteration when its own part of this one is over.
 //!
 //! Left out: all-reduces that overlap with computing, reductions' and the optimizer's computing, interleaved stages, sharded
 //! optimizers, the scatter and gather of activations between stages (§4.1: here each rank of a tensor group sends them whole).
@@ -42,7 +42,7 @@ pub enum StepKind {
     Pipeline,
     /// Copies of the model sum up gradients.
     Data,
-    /// Tokens go to experts and come back.
+    /// Tokens are sent to experts and returned.
     Expert,
     /// The first and the last stage sum up gradients of the embedding.
     Embedding,
@@ -159,7 +159,7 @@ struct Maker<'a> {
     shape: &'a Shape,
     made: Made,
     kinds: Vec<StepKind>,
-    /// By rank: when it is ready for what comes next.
+    /// By rank: when it is ready for its next operation.
     ranks: Vec<Ready>,
     /// Inputs on their way to a stage: times of their receipt, by the ranks of the stage in the order of
     /// [`Maker::members`].
@@ -179,7 +179,7 @@ impl<'a> Maker<'a> {
         all.waits()
     }
 
-    /// All stages take their micro-batches, each in its order as what it needs is made.
+    /// Runs the micro-batches of all stages, each in its order, as soon as their inputs are ready.
     fn iterate(&mut self, orders: &[Vec<Turn>]) {
         let mut done = vec![0; orders.len()];
         loop {
@@ -281,7 +281,8 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The copies of the model sum up gradients: of what all have, of experts that some have, of the embedding at both ends.
+    /// Sums up the gradients over the copies of the model: those of all ranks, of experts that some ranks have, and of the
+    /// embedding at both ends.
     fn sum_up_gradients(&mut self) {
         let shape = self.shape;
         for stage in 0..shape.stages {
@@ -335,7 +336,7 @@ impl<'a> Maker<'a> {
         self.kinds.resize(self.made.flows.len(), kind);
     }
 
-    /// Sends the activations of a rank to another one; the rank goes on. Returns the time of their receipt.
+    /// Sends the activations of a rank to another one; the rank continues to compute. Returns the time of their receipt.
     fn send(&mut self, from: usize, to: usize) -> Ready {
         let flow = FlowId(index32(self.made.flows.len()));
         let ready = &self.ranks[from];

@@ -1,8 +1,9 @@
 //! Order in which a stage takes micro-batches.
 //!
-//! 1F1B: Narayanan et al., SC 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", §2.2.1
-//! (`PipeDream-Flush`). Stage s of p goes forward p - s - 1 times, then forward and backward in turn, then backward for what is
-//! left. `GPipe` (Huang et al., 2019) goes forward with all micro-batches first. Both have a bubble of p - 1 micro-batches.
+//! 1F1B: Narayanan et al., SC 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+//! §2.2.1 (`PipeDream-Flush`). Stage s of p goes forward p - s - 1 times, then forward and backward in turn, then backward
+//! for the rest. `GPipe` (Huang et al., 2019) goes forward with all micro-batches first. Both have a bubble of p - 1
+//! micro-batches.
 
 use crate::config::PipelineWord;
 

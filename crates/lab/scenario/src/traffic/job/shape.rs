@@ -12,10 +12,10 @@
 //!
 //! P is without experts and, if V is given, without the embedding, which both ends of the pipeline hold in addition.
 //!
-//! Operations: 2 a parameter and token forward, twice that backward (Narayanan et al., SC 2021, "Efficient Large-Scale Language
-//! Model Training on GPU Clusters Using Megatron-LM", §5.1 and appendix: a matrix product of m x k by k x n takes 2 m k n, and
-//! the backward pass has two of them for each). Of experts those count to which a token goes. Left out: attention's products of
-//! activations (4 B s² h a layer, forward) and activations that are computed again.
+//! Operations: 2 a parameter and token forward, twice that backward (Narayanan et al., SC 2021, "Efficient Large-Scale
+//! Language Model Training on GPU Clusters Using Megatron-LM", §5.1 and appendix: a matrix product of m x k by k x n takes
+//! 2 m k n, and the backward pass has two of them for each). Only experts that a token is sent to count. Left out:
+//! attention's products of activations (4 B s² h a layer, forward) and activations that are computed again.
 
 use fabric::HostId;
 use units::{Bytes, Span};
@@ -51,7 +51,7 @@ pub(super) struct Shape {
     pub(super) hosts: Vec<HostId>,
     pub(super) tensor_plan: Plan,
     pub(super) data_plan: Plan,
-    /// Layers are mixtures of experts whose tokens go to other ranks.
+    /// Layers are mixtures of experts that send tokens to other ranks.
     pub(super) exchanges: bool,
     pub(super) activations: Bytes,
     /// Bytes of a rank for all ranks of its expert group.
@@ -200,7 +200,7 @@ impl Shape {
         }
         let most = u128::from(MOST_FLOWS);
         let iterations = u128::from(job.iterations.get());
-        // What ranks take without a flow takes time and room here, too.
+        // Steps that ranks take without a flow cost time and memory here, too.
         let turns = 2 * u128::from(self.tensor) * u128::from(self.stages) * u128::from(self.copies) * iterations;
         if turns.saturating_mul(self.micro_batches.into()) > MOST_TURNS {
             let message = format!("{} micro-batches in {} iterations of all ranks", self.micro_batches, turns / 2);
@@ -287,7 +287,7 @@ struct Sizes {
     tensor: u128,
     /// Parameters of all experts of a stage.
     experts: u128,
-    /// Those of the experts to which a token goes.
+    /// Parameters of the experts that a token is sent to.
     active_experts: u128,
     expert_groups: u128,
     embedding: Option<u128>,

@@ -17,9 +17,8 @@ pub(crate) fn step(packets: u64) -> Ecn {
     Ecn { min: k, max: k, max_probability: Frac::ONE }
 }
 
-/// Two switches, one link of `bottleneck`'s kind between them, and a pair of hosts for each of `rtts`, whose base
-/// round trip with packets of `data` bytes on the wire and acknowledgements of 64 it is. The bottleneck's own delay is
-/// ignored.
+/// Two switches, one link of `bottleneck`'s kind between them, and a pair of hosts for each of `rtts`: its base round trip
+/// with packets of `data` bytes on the wire and acknowledgements of 64. The bottleneck's own delay is ignored.
 pub(crate) fn pipes(bottleneck: &PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
     let service = |rate: Rate| rate.time_for(Bytes::new(data)) + rate.time_for(Bytes::new(64));
     let fixed = service(edge_rate).times(2) + service(bottleneck.rate);

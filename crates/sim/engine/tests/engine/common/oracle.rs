@@ -71,7 +71,7 @@ pub(crate) struct Oracle<'a, L, F> {
     ports: Vec<Port>,
     /// By node.
     switches: Vec<Option<SlowSwitch<'a>>>,
-    /// (time, what, order of scheduling), with packets stored separately.
+    /// (time, event, order of scheduling), with packets stored separately.
     events: BinaryHeap<Reverse<(Time, What, u64)>>,
     packets: std::collections::BTreeMap<u64, Packet>,
     serial: u64,
@@ -181,7 +181,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         (flows, links, self.switches.iter().flatten().map(SlowSwitch::outcome).collect())
     }
 
-    /// Lets a switch that shares its buffer act, and does what it wants.
+    /// Lets a shared-buffer switch act, and performs the actions that it requests.
     fn switch(&mut self, node: NodeId, acts: impl FnOnce(&mut SlowSwitch<'a>, &mut Vec<Wish>)) {
         let mut wishes = Vec::new();
         acts(self.switches[node.index()].as_mut().unwrap(), &mut wishes);
@@ -407,10 +407,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         } else {
             port.data.push_back(entry);
         }
-        // A packet that is served at once counts by what is left of its service.
+        // A packet that is served at once counts by the remainder of its service.
         let own = if port.in_service.is_some() { service(&packet) } else { lasts(config, packet.size.into()) };
         port.max_backlog = port.max_backlog.max(waiting + remainder + own);
-        // A credit whose tokens are available at this very time comes after the arrivals at that time.
+        // A credit with tokens that become available at this very time comes after the arrivals at that time.
         if port.in_service.is_none() {
             self.serve_other(link, now);
         }

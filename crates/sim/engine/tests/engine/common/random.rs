@@ -344,7 +344,7 @@ fn switch() -> impl Strategy<Value = Switch> {
 }
 
 /// Returns whether a switch may be a relay: in a loop of relays a pause and its resume circulate for ever. The networks
-/// above are trees, or have hosts only at edge switches, no two of which are neighbours.
+/// above are trees, or have hosts only at edge switches, and no two edge switches are neighbours.
 fn may_relay(network: &Network, node: NodeId) -> bool {
     let is_tree = network.links().len() == 2 * (network.nodes().len() - 1);
     let is_host = |node: NodeId| matches!(network.nodes()[node.index()].kind, NodeKind::Host(_));

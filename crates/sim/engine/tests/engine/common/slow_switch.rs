@@ -37,7 +37,7 @@ struct Port {
 pub(crate) enum Wish {
     /// A packet's last bit will have left by this link then.
     Leaves(LinkId, Packet, Time),
-    /// A port decides what it serves at this time, after all that arrives then.
+    /// A port chooses the packet to serve at this time, after all arrivals at that time.
     Decides(LinkId, Time),
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SlowSwitch<'a> {
     config: Switch,
     first_link: u32,
     ports: Vec<Port>,
-    /// (port, class) of cables whose packets exceed their limit.
+    /// (port, class) of cables with packets above their limit.
     full: BTreeSet<(usize, usize)>,
     /// Bytes of a cable's packets, by (port, class), that are booked on its headroom.
     headroom: BTreeMap<(usize, usize), u64>,
@@ -280,7 +280,7 @@ impl<'a> SlowSwitch<'a> {
         wishes.push(Wish::Decides(LinkId(self.first_link + to as u32), now.max(self.ports[to].busy_until)));
     }
 
-    /// Service time of what waits in a class and of the control packets that go before it.
+    /// Service time of a class's waiting packets and of the control packets that precede them.
     fn before(&self, port: usize, class: usize) -> Span {
         let classes = if class == 0 { vec![0] } else { vec![0, class] };
         let lying = classes.into_iter().flat_map(|class| &self.ports[port].queues[class]);
@@ -341,7 +341,7 @@ impl<'a> SlowSwitch<'a> {
             wishes.push(Wish::Leaves(link, packet, now + service));
         }
         wishes.push(Wish::Decides(link, now + service));
-        // It no longer lies here: what it held is free, headroom first.
+        // It has left the buffer: its space is free, headroom first.
         let Some(cable) = booked else { return };
         let asked = self.asks(cable, class);
         let headroom = self.headroom_of(cable, class).saturating_sub(size);

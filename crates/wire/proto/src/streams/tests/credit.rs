@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Sixteen windows, and what is reserved for 32 one-way streams.
+/// Sixteen windows, and the reservation for 32 one-way streams.
 const WINDOW: u64 = 256 << 10;
 const STREAMS: u64 = 32;
 const ROOMY: Limits = Limits {
@@ -13,7 +13,7 @@ const ROOMY: Limits = Limits {
     max_streams_uni: STREAMS,
 };
 
-/// A sender of endless streams and what the receiver has read of each.
+/// A sender of endless streams, with the amount of each that the receiver has read.
 struct Flood {
     sender: Streams,
     receiver: Streams,
@@ -96,7 +96,7 @@ fn streams_that_nobody_reads_stop_no_other() {
         let windows = full.iter().filter(|id| held(&flood, id) == WINDOW).count();
         assert!(windows >= full.len().min(16), "{windows} of {stalled} have a whole window");
         assert_eq!(flood.drain(full[0], more), more, "{stalled} stalled, and one resumes");
-        // Those that are closed make room for those that stay.
+        // Closed streams make room for the others.
         for &id in &full[1..=stalled / 2] {
             flood.stop(id);
         }
@@ -107,7 +107,7 @@ fn streams_that_nobody_reads_stop_no_other() {
     }
 }
 
-/// The connection's limit arrives before those of the streams whose bytes it returns: others do not take their part
+/// The connection's limit arrives before the limits of the streams that returned the bytes: others do not take their part
 /// meanwhile.
 #[test]
 fn limits_of_streams_may_come_late() {
@@ -151,7 +151,7 @@ fn limits_are_told_seldom_while_there_is_enough() {
         told += usize::from(flood.receiver.has_control());
         flood.go_on();
     }
-    // Half a window each, and the connection's beside some of them.
+    // Half a window each, and the connection's with some of them.
     assert!(told <= 2 * (300 * 20_000 / (WINDOW / 2) + 1) as usize, "{told}");
 }
 
@@ -173,7 +173,8 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Each stream that is read from now on continues for as long as it is read, whatever applications did before.
+    /// Each stream that is read from now on continues for as long as it is read, regardless of earlier calls of the
+    /// applications.
     #[test]
     fn who_reads_goes_on(ops in proptest::collection::vec(op(), 1..80), windows in 1u64..18, window in 1u64 << 10..1 << 17) {
         let reserved = reservation(window);

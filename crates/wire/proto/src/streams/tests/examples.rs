@@ -1,4 +1,4 @@
-//! One example of every error, every event, and what is easily got wrong.
+//! One example of every error, every event, and common mistakes.
 
 use super::*;
 use crate::assembler::PIECE_COST;
@@ -90,24 +90,24 @@ fn a_stream_that_contradicts_itself_is_told() {
     assert_eq!(beyond(0, 0).code(), STREAM);
     assert_eq!(changed(0, 0).code(), STREAM);
 
-    // The end, and then a total, before what came.
+    // The end, and then a total, below received data.
     assert_eq!(listener(&before).on_stream(&last(CALLERS, 0, b"abc")), Err(beyond(4, 3)));
     assert_eq!(listener(&before).on_reset(0, 9, 3), Err(beyond(4, 3)));
     assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 3, 0, b"")), Err(beyond(4, 3)));
-    // Behind the end.
+    // Beyond the end.
     let before = [last(CALLERS, 2, b"cd")];
     assert_eq!(listener(&before).on_stream(&piece(CALLERS, 4, b"e")), Err(beyond(5, 4)));
     assert_eq!(listener(&before).on_stream(&last(CALLERS, 2, b"c")), Err(changed(4, 3)));
     assert_eq!(listener(&before).on_stream(&last(CALLERS, 2, b"cde")), Err(changed(4, 5)));
     assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 5, 0, b"")), Err(changed(4, 5)));
     assert_eq!(listener(&before).on_reset(0, 9, 5), Err(changed(4, 5)));
-    // Behind the total, or another one.
+    // Beyond the total, or another total.
     let before = [of_message(CALLERS, 4, 0, b"a")];
     assert_eq!(listener(&before).on_stream(&piece(CALLERS, 4, b"e")), Err(beyond(5, 4)));
     assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 5, 1, b"b")), Err(changed(4, 5)));
     assert_eq!(listener(&before).on_stream(&last(CALLERS, 1, b"bc")), Err(changed(4, 3)));
     assert_eq!(listener(&before).on_reset(0, 9, 5), Err(beyond(5, 4)));
-    // A frame that says two things.
+    // A frame that contradicts itself.
     let both = StreamFrame { total: Some(9), ..last(CALLERS, 0, b"a") };
     assert_eq!(listener(&[]).on_stream(&both), Err(changed(9, 1)));
     // After a reset.
@@ -121,7 +121,7 @@ fn a_stream_that_contradicts_itself_is_told() {
     assert_eq!(reset.on_stream(&of_message(CALLERS, 4, 0, b"")), Ok(Taken::Yes));
 }
 
-/// After an error nothing has changed, so what was in order can still be read.
+/// After an error nothing has changed, so data in order can still be read.
 #[test]
 fn an_error_leaves_a_stream_as_it_was() {
     let mut listener = listener(&[piece(CALLERS, 0, b"ab"), piece(CALLERS, 4, b"e")]);
@@ -174,7 +174,7 @@ fn messages_have_their_length() {
     assert_eq!(caller.finish(id), Err(WriteError::TooShort { written: 3, total: 5 }));
     assert_eq!(caller.write(id, b"def"), Err(WriteError::TooLong { written: 6, total: 5 }));
     settle(&mut caller, &mut listener);
-    // The first frame tells the total.
+    // The first frame states the total.
     assert_eq!(listener.total(id), Some(5));
     assert_eq!(read_all(&mut listener, id), (b"abc".to_vec(), Err(ReadError::Blocked)));
     assert_eq!(caller.write(id, b"de"), Ok(2));
@@ -252,7 +252,7 @@ fn events_are_told_once() {
     for taken in [10, 0] {
         assert_eq!(caller.write(id, b"abcdefghijk"), Ok(taken));
     }
-    // To ask for nothing is not to want nothing.
+    // A write of no bytes does not register a wait for room.
     assert_eq!(caller.write(id, b""), Ok(0));
     settle(&mut caller, &mut listener);
     assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
@@ -265,13 +265,13 @@ fn events_are_told_once() {
     settle(&mut caller, &mut listener);
     assert_eq!(events(&mut caller), [StreamEvent::Delivered(id)]);
     assert_eq!(read_all(&mut listener, id), (b"abcdefghijk".to_vec(), Ok(())));
-    // What was read before the event was taken is no news.
+    // Data read before the event was taken is not reported.
     assert_eq!(events(&mut listener), []);
 
     listener.stop_sending(id, 1).unwrap_err();
     caller.stop_sending(id, 5).unwrap();
     settle(&mut caller, &mut listener);
-    // The last that is left of the stream, so the peer may open another.
+    // This was the last state of the stream, so the peer may open another.
     assert_eq!(events(&mut caller), []);
     assert_eq!(events(&mut listener), [StreamEvent::Stopped { id, code: 5 }]);
     settle(&mut caller, &mut listener);
@@ -300,7 +300,7 @@ fn room_is_told_when_there_is_enough() {
     caller.acked(&Chunk { len: 12, ..chunk });
     assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
     caller.acked(&chunk);
-    // Nobody has asked again.
+    // The application has not tried again.
     assert_eq!(events(&mut caller), []);
 }
 
@@ -334,8 +334,7 @@ fn a_reset_after_everything_came_changes_nothing() {
     assert_eq!(events(&mut listener), read);
 }
 
-/// Frames of a message that was reset half-way may arrive late. Their total is no contradiction, whatever the stream's
-/// state is then.
+/// Frames of a message that was reset half-way may arrive late. Their total is no contradiction, for any state of the stream.
 #[test]
 fn late_frames_of_a_message_that_was_reset_are_no_error() {
     let id = CALLERS_ONE_WAY;
@@ -401,7 +400,7 @@ fn streams_open_those_before_them() {
     listener.on_stream(&last(nth(2), 0, b"a")).unwrap();
     assert_eq!((0..4).map(|_| listener.accept().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3].map(nth));
     assert_eq!(listener.accept(), None);
-    // All are open, so no new one is told.
+    // All are open, so no new one is reported.
     assert_eq!(events(&mut listener), [StreamEvent::Readable(nth(2))]);
     assert_eq!((listener.receiving.len(), listener.sending.len()), (3, 3));
     assert!(!listener.is_delivered(nth(0)));
@@ -424,7 +423,7 @@ fn streams_are_allowed_in_time() {
     }
     assert_eq!(told, [false, true, false, true, false, true]);
     assert_eq!(listener.peers[1].raise(), 10);
-    // Streams that stay open use up what is left: then each one that ends lets another one in.
+    // Streams that stay open use up the limit: then each one that ends permits another one.
     let open = |listener: &mut Streams, nth| {
         listener.on_blocked(Some(StreamId::new(Side::Caller, Direction::OneWay, nth).number())).unwrap();
     };
@@ -433,7 +432,7 @@ fn streams_are_allowed_in_time() {
         assert_eq!(use_up(&mut listener, nth), Some(vec![Control::MaxStreams(Direction::OneWay)]), "{nth}");
     }
 
-    // One has ended, which was not worth a frame. Now it is.
+    // One stream has ended, which did not justify a frame. Now a frame is due.
     let (_, mut listener) = pair(LIMITS, 1000);
     assert_eq!(use_up(&mut listener, 0), None);
     open(&mut listener, 1);
@@ -441,7 +440,7 @@ fn streams_are_allowed_in_time() {
     assert_eq!(listener.peers[1].raise(), 5);
 }
 
-/// The state of a stream, with both directions, and what a tree adds to it.
+/// Size of a stream's state, with both directions, and the overhead of a tree.
 #[test]
 fn a_stream_is_small() {
     let state = size_of::<Sending>() + size_of::<Receiving>() + 2 * size_of::<StreamId>();
@@ -495,7 +494,7 @@ fn lost_bytes_go_before_new_ones() {
     let again = caller.put_frame(&mut Vec::new(), 5000).unwrap();
     assert_eq!((again.stream, again.offset, again.len), (ids[1], 0, 200));
     assert_eq!(caller.put_frame(&mut Vec::new(), 5000), None);
-    // What is acknowledged in between is not sent again.
+    // Bytes acknowledged in between are not sent again.
     caller.acked(&Chunk { offset: 50, len: 50, ..again });
     caller.lost(&again);
     caller.acked(&Chunk { offset: 120, len: 10, ..again });
@@ -561,7 +560,7 @@ fn a_packet_is_rebuilt_as_it_was() {
     for packet in &packets {
         assert_eq!(again(&caller, packet).as_ref(), Some(&packet.payload));
     }
-    // The buffer goes round, and bytes at the front are gone.
+    // The ring buffer wraps, and bytes at the front are gone.
     packets[0].acked(&mut caller);
     assert_eq!(again(&caller, &packets[0]), None);
     packets[2].acked(&mut caller);
@@ -627,7 +626,7 @@ fn limits_rise_when_nobody_waits_for_the_bytes() {
     settle(&mut caller, &mut listener);
     assert_eq!((caller.max_sent, caller.sent), (2800, 2400));
     assert_eq!(listener.read(id, &mut []), Err(ReadError::Reset { code: 1 }));
-    // The peer that waits says so, once.
+    // The peer reports that it is blocked, once.
     let id = caller.open(Direction::OneWay).unwrap();
     caller.write(id, &[3; 1000]).unwrap();
     caller.put_frame(&mut Vec::new(), 5000).unwrap();
@@ -657,7 +656,7 @@ fn streams_of_the_peer_wait_for_its_limits() {
     assert_eq!(listener.open(Direction::Both), Some(LISTENERS));
 }
 
-/// At the top of what a varint holds nothing overflows.
+/// Checks that numbers near the maximum of a varint do not overflow.
 #[test]
 fn numbers_near_the_top_are_counted() {
     let most = varint::MOST;
@@ -696,7 +695,7 @@ fn numbers_near_the_top_are_counted() {
     assert_eq!(caller.pending(), (3, false));
 }
 
-/// A peer that leaves gaps uses up its limits, and not the memory beyond. Bytes in order get through all the same.
+/// A peer that leaves gaps uses up its limits, and not the memory beyond. Bytes in order are accepted nevertheless.
 #[test]
 fn single_bytes_ahead_are_bounded() {
     let limits = Limits { max_data: 40_000, max_stream_data: 10_000, max_streams_bidi: 4, max_streams_uni: 4 };
@@ -708,7 +707,7 @@ fn single_bytes_ahead_are_bounded() {
             *taken += u32::from(listener.on_stream(&piece(id(nth as u64), offset, b"a")) == Ok(Taken::Yes));
         }
     }
-    // A stream keeps what counts twice its window; so do four, and fit in the connection's.
+    // A stream keeps data that counts twice its window; so do four, within the connection's limit.
     assert_eq!(taken, [20_000 / (1 + PIECE_COST as u32); 4]);
     check(&listener);
     for nth in 0..4 {
@@ -744,13 +743,13 @@ fn more_gaps_than_there_may_be_are_refused() {
     }
     let received = listener.received;
     assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(Taken::Dropped));
-    // Nothing of it is known: neither the end nor how far it went.
+    // Neither its end nor its length is known.
     assert_eq!((listener.received, listener.total(CALLERS)), (received, None));
     assert_eq!(listener.on_stream(&piece(CALLERS, 0, b"a")), Ok(Taken::Yes));
     assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(Taken::Yes));
 }
 
-/// A transfer in order takes no memory for each packet, and what is acknowledged takes none.
+/// A transfer in order takes no memory per packet, and acknowledged data takes none.
 #[test]
 fn a_bulk_stream_is_one_range() {
     let limits = Limits { max_data: 1 << 20, max_stream_data: 1 << 20, ..LIMITS };
@@ -842,7 +841,7 @@ fn memory_of_idle_streams_is_released() {
     assert_eq!(listener.on_stream(&piece(second, 0, &[7])), Ok(Taken::Yes));
     assert!(listener.is_large() && memory.bytes() >= BYTES);
     assert_eq!(read_all(&mut listener, CALLERS).0.len(), BYTES + 1);
-    // The first call sees that bytes arrived, the second one that none did. The stream may be of any order among the others.
+    // Bytes arrived before the first call, and none before the second one. The stream may be of any order among the others.
     listener.release_idle();
     assert!(listener.is_large() && memory.bytes() >= BYTES);
     listener.release_idle();
@@ -850,7 +849,7 @@ fn memory_of_idle_streams_is_released() {
     check(&listener);
 }
 
-/// Data that is ahead of a gap counts against the connection; a reset stream takes its own off, and no other's.
+/// Data that is ahead of a gap counts against the connection; a reset stream releases its own share only.
 #[test]
 fn a_reset_stream_keeps_nothing_ahead() {
     let mut listener =
@@ -862,7 +861,7 @@ fn a_reset_stream_keeps_nothing_ahead() {
     check(&listener);
 }
 
-/// The application is told once that it may open a stream again, and only if it may.
+/// The application is notified once that it may open a stream again, and only if it may.
 #[test]
 fn more_streams_are_told_when_one_may_be_opened() {
     let (mut caller, _) = pair(Limits { max_streams_bidi: 1, ..LIMITS }, 1000);

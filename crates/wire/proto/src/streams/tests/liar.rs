@@ -136,8 +136,7 @@ proptest! {
     }
 }
 
-/// The most expensive frames: many streams, single bytes, gaps everywhere, the same again. Time is in proportion to the
-/// frames.
+/// The most expensive frames: many streams, single bytes, gaps everywhere, duplicates. Time is in proportion to the frames.
 #[test]
 fn gaps_on_many_streams_are_not_slow() {
     let limits = Limits { max_data: 1 << 30, max_stream_data: 1 << 20, max_streams_bidi: 0, max_streams_uni: 1000 };

@@ -44,7 +44,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A packet that may still arrive, or whose acknowledgement may.
+/// A packet that may still arrive or be acknowledged.
 #[derive(Debug)]
 struct InFlight {
     packet: Packet,
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Declares a packet lost at the sender. It may arrive all the same, and be acknowledged.
+    /// Declares a packet lost at the sender. It may arrive nevertheless, and be acknowledged.
     fn lose(&mut self, end: usize, at: usize) {
         if let Some(sent) = self.links[end].get_mut(at)
             && !core::mem::replace(&mut sent.is_lost, true)
@@ -324,7 +324,7 @@ impl World {
             }
         }
         self.ends.iter().for_each(check_forgotten);
-        // Both ends say the same of what was sent and may be.
+        // Both ends agree on the bytes sent and permitted.
         for end in 0..2 {
             let (from, to) = (&self.ends[end], &self.ends[1 - end]);
             assert_eq!((from.sent, from.max_sent), (to.received, to.max_received));
