@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, Ecn, Exit, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
-    PlainPort, PortConfig, QueuedPort, Routes,
+    Arrival, Builder, CoDel, Discipline, Ecn, Exit, FqCoDel, HostId, InService, Item, LinkClass, LinkId, Losses,
+    MarkAt, Network, Passage, Phantom, PlainPort, PortConfig, QueuedPort, Response, Routes,
 };
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
@@ -44,6 +44,7 @@ fn middles() -> impl Strategy<Value = PortConfig> {
     let plain = PortConfig { buffer: Bytes::new(60_000), ..PortConfig::new(Rate::from_gbps(1), Span::from_us(50)) };
     let red = Ecn { min: Bytes::new(3_000), max: Bytes::new(30_000), max_probability: Frac::HALF };
     let step = Ecn { min: Bytes::new(15_000), max: Bytes::new(15_000), max_probability: Frac::ONE };
+    let codel = CoDel { target: Span::from_us(20), interval: Span::from_us(100), response: Response::Mark };
     let phantom = Phantom { size: Bytes::new(50_000), drain: Frac::ratio(9, 10), ecn: red };
     prop::sample::select(vec![
         plain,
@@ -54,6 +55,8 @@ fn middles() -> impl Strategy<Value = PortConfig> {
         PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
         PortConfig { in_service: InService::Whole, ecn: Some(step), ..plain },
+        PortConfig { discipline: Discipline::CoDel(codel), loss: Frac::ratio(1, 20), ..plain },
+        PortConfig { discipline: Discipline::FqCoDel(FqCoDel { codel, ..FqCoDel::RFC }), ..plain },
     ])
 }
 
@@ -194,6 +197,7 @@ struct Packet {
     control: bool,
     ecn_capable: bool,
     marked: bool,
+    flow: u32,
     /// Index of the packet in the load, and of the segment.
     place: (usize, usize),
 }
@@ -202,6 +206,10 @@ impl Item for Packet {
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control, ecn_capable, .. } = *self;
         Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
+    }
+
+    fn flow(&self) -> u32 {
+        self.flow
     }
 }
 
@@ -222,17 +230,17 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
         }
     } else {
         let mut port = QueuedPort::new(params.config());
-        for packet in arriving {
-            let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), |packet, exit| match exit {
-                Exit::Served(passage) => leave(packet, passage),
-                Exit::Dropped | Exit::Evicted => panic!("a FIFO dropped a packet"),
-            });
-            drops += u64::from(refused.is_some());
-        }
-        port.advance(params, salt, Time::NEVER, |packet, exit| match exit {
+        let mut exit = |packet: Packet, exit| match exit {
             Exit::Served(passage) => leave(packet, passage),
-            Exit::Dropped | Exit::Evicted => panic!("a FIFO dropped a packet"),
-        });
+            Exit::Dropped | Exit::Evicted => drops += 1,
+        };
+        let mut refused = 0;
+        for packet in arriving {
+            let refusal = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut exit);
+            refused += u64::from(refusal.is_some());
+        }
+        port.advance(params, salt, Time::NEVER, &mut exit);
+        drops += refused;
     }
     let sent = out.len();
     let mut losses = Losses::default();
@@ -260,6 +268,7 @@ fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)
                 control: sample.tcp && sample.payload.is_empty(),
                 ecn_capable: sample.ecn != 0,
                 marked: false,
+                flow: headers.flow as u32,
                 place: (place, index),
             });
         }
