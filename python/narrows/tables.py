@@ -312,7 +312,7 @@ class PortPatch(Table):
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
     fq_codel: bool | FqCoDelTable | None = None
-    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4096
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4160
     }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
@@ -412,7 +412,7 @@ class PortOver(Table):
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
     fq_codel: bool | FqCoDelTable | None = None
-    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4096
+    """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms", quantum = 4160
     }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
@@ -868,7 +868,7 @@ class Port(Table):
     `[switch]`. Takes true, false or { target = "50us", interval = "1ms" }. Default: false."""
     fq_codel: bool | FqCoDelTable | None = None
     """FQ-CoDel in place of the FIFO; the same limits. Takes true, false or { target = "50us", interval = "1ms",
-    quantum = 4096 }. Default: false."""
+    quantum = 4160 }. Default: false."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
     leaves, on the queue that it leaves behind (`dequeue`). Takes "enqueue" or "dequeue". Default: "enqueue"."""

@@ -1,7 +1,14 @@
 //! Queue disciplines of lazily served ports: which packet is served next, and which are dropped or marked before.
 //!
 //! A port admits packets, times their service and counts them; its discipline keeps those that wait. A discipline is one
-//! file like `codel.rs`, with an arm in [`Discipline`] and in [`Queues`].
+//! file like `codel.rs`, with an arm in [`Discipline`] and in [`Queues`]. Its contract:
+//!
+//! - It sees all packets, control packets included; credits have a queue of their own.
+//! - It drops and marks only in `pop`, when a service begins. Only a discipline that evicts drops on arrival, from a full
+//!   buffer; other packets that find no room are refused by the port.
+//! - `pop` is also called without waiting packets, once after each busy period; it then returns none.
+//! - It may drop all packets; the port is then idle from the time of the call on.
+//! - It does not go with trimming: the port counts dropped packets as data.
 
 use std::collections::VecDeque;
 
