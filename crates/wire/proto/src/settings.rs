@@ -52,7 +52,8 @@ pub struct Settings {
     pub max_packet: u16,
     /// Maximum acknowledgement delay, up to 25 ms.
     pub ack_delay: Span,
-    /// Number of packets after which an acknowledgement is sent, at least 1.
+    /// Number of packets after which this end sends an acknowledgement, at least 1. The peer is not notified, and the
+    /// handshake has its own.
     pub ack_every: u32,
     /// Maximum number of simultaneous paths, 1 to 64. The smaller one of both ends applies.
     pub paths: u8,

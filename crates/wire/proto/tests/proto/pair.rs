@@ -1,8 +1,14 @@
 //! Two endpoints and a quiet network: expected events occur in time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use crate::world::network::End;
 use crate::world::{Job, Scene, World};
-use units::{Rate, Span, Time};
+use proto::frame::{Frame, Frames};
+use proto::observe::{Birth, Event, Observer, Space};
+use proto::side::Side;
+use units::{Bytes, Rate, Span, Time};
 
 fn job(from: End, bytes: u64) -> Job {
     Job { from, bytes, message: true, echo: false }
@@ -48,7 +54,7 @@ fn the_line_is_used() {
     scene.jobs = vec![job(End::Caller, bytes)];
     scene.law = "cubic";
     let report = World::new(scene).run(Time::from_ms(60_000));
-    let ideal = rate.time_for(units::Bytes::new(bytes * 1_500 / 1_444));
+    let ideal = rate.time_for(Bytes::new(bytes * 1_500 / 1_444));
     let spent = report.done.since(report.connected.unwrap());
     assert!(spent < ideal.times(5).over(4), "{} us of {} us", spent.ns() / 1_000, ideal.ns() / 1_000);
 }
@@ -98,4 +104,48 @@ fn idle_streams_hold_no_memory() {
     assert!(at[3] <= 64 << 10 && kept.contains(&at[4]) && at[5] == at[4], "{at:?}");
     let (memory, report) = memory(60_000);
     assert_eq!((memory, report.read), (0, [0, 300_000_000]), "{report:?}");
+}
+
+/// Packets at one end that elicit acknowledgements, and packets with an acknowledgement.
+#[derive(Default)]
+struct Counted {
+    eliciting: AtomicU64,
+    acknowledgements: AtomicU64,
+}
+
+impl Observer for Counted {
+    fn on_event(&self, _now: Time, event: &Event) {
+        let (Event::Received(packet) | Event::Sent(packet)) = event else { return };
+        if packet.space != Space::Data {
+            return;
+        }
+        let mut frames = Frames::new(packet.payload).filter_map(Result::ok);
+        let (is_one, count) = match event {
+            Event::Received(_) => (frames.any(|frame| frame.counts()), &self.eliciting),
+            _ => (frames.any(|frame| matches!(frame, Frame::Ack(_))), &self.acknowledgements),
+        };
+        count.fetch_add(u64::from(is_one), Relaxed);
+    }
+}
+
+/// An end acknowledges every n-th packet ([`proto::settings::Settings::ack_every`]), by default every second.
+#[test]
+fn every_nth_packet_is_acknowledged() {
+    for (setting, every) in [(None, 2), (Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(10), 10)] {
+        let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_us(500));
+        scene.jobs = vec![job(End::Caller, 10_000_000)];
+        scene.ack_every = setting;
+        // Nothing is lost or marked: these would be acknowledged at once.
+        (scene.weather.buffer, scene.weather.bleaching) = (Bytes::new(10 << 20), true);
+        let listener = Arc::new(Counted::default());
+        let counted = listener.clone();
+        let maker = move |birth: &Birth| (birth.side == Side::Listener).then(|| counted.clone() as Arc<dyn Observer>);
+        let report = World::watched(scene, Some(Arc::new(maker))).run(Time::from_ms(60_000));
+        assert_eq!(report.read, [0, 10_000_000], "{report:?}");
+        let (packets, acks) = (listener.eliciting.load(Relaxed), listener.acknowledgements.load(Relaxed));
+        let least = packets / every;
+        println!("{setting:?}: {acks} acknowledgements of {packets} packets");
+        // Additional ones: with other frames, after `ack_delay`, and where a number was skipped.
+        assert!((least..=least + packets / 20).contains(&acks), "{setting:?}: {acks} for {packets} packets");
+    }
 }

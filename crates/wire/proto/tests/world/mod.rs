@@ -89,6 +89,8 @@ pub struct Scene {
     /// Maximum number of bytes of a stream in flight.
     pub window: u64,
     pub max_packet: u16,
+    /// Number of packets after which either end sends an acknowledgement, if not the usual one.
+    pub ack_every: Option<u32>,
 }
 
 impl Scene {
@@ -115,6 +117,7 @@ impl Scene {
             on_ramp: None,
             window: 256 << 10,
             max_packet: 1_472,
+            ack_every: None,
         }
     }
 }
@@ -235,6 +238,7 @@ impl World {
         settings.on_ramp =
             scene.on_ramp.map(|threshold| on_ramp::Params { threshold, gain: on_ramp::Params::GAIN, strawman: false });
         settings.max_packet = scene.max_packet;
+        settings.ack_every = scene.ack_every.unwrap_or(settings.ack_every);
         settings.coding = scene.coding.parse().expect("a coding");
         settings.coding_window = scene.coding_window;
         settings.limits.max_data = 4 * scene.window;
