@@ -40,9 +40,10 @@ pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{Cause, DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
-pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 #[cfg(feature = "import")]
-pub(crate) use host::{PAYLOAD, PortReports};
+pub(crate) use host::PAYLOAD;
+pub(crate) use host::PortReports;
+pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RepsTable, RerouteWord, UnoLbTable};
