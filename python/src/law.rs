@@ -16,7 +16,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 use pyo3::{create_exception, intern};
 use results::RunResults;
 use scenario::{BuiltRun, Run};
-use study::{Error, Host, One, Simulator};
+use study::{Error, Host, One, Simulator, StudySize};
 use units::{Bytes, Rate, Time};
 
 use crate::error::StudyError;
@@ -183,7 +183,7 @@ impl Host for Bringing<'_> {
         self.simulator.asked()
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun, _: bool) -> Result<(), Error> {
+    fn check(&self, run: &Run, built: &BuiltRun, _: StudySize) -> Result<(), Error> {
         if let Some(law) = built.laws.brought().find(|law| !self.makers.contains_key(&*law.name)) {
             return Err(study::refuse(run, law));
         }
