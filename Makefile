@@ -58,6 +58,7 @@ lint:
 	$(if $(FEATURES),$(CARGO) clippy $(CRATES) --all-targets --locked -- -D warnings)
 	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
 	$(CARGO) clippy -p narrows -p narrows-scenario --no-default-features --all-targets --locked -- -D warnings
+	@if $(HAS_PYTHON); then set -x; $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings; fi
 
 unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
@@ -74,7 +75,6 @@ python: ## check the Python package, as it is built for tests: without the trans
 	  $(VENV)/bin/pip install -q --disable-pip-version-check -r python/tests/requirements.txt; \
 	  export VIRTUAL_ENV=$(VENV) PATH=$(VENV)/bin:$$PATH; \
 	  ruff format --check -q && ruff check -q && \
-	  PYO3_PYTHON=$(VENV)/bin/python3 $(CARGO) clippy -p narrows-python --no-default-features --locked -- -D warnings && \
 	  maturin develop -q --no-default-features && mypy && pytest -q; \
 	else $(call missing,the Python package,needs python3 3.10 or later with venv); fi
 

@@ -485,6 +485,20 @@ mod tests {
         }
     }
 
+    /// The page on real packets lists every key of ports that real hosts heed.
+    #[test]
+    fn the_page_lists_the_keys_of_ports() {
+        let page = include_str!("../../../../docs/src/reference/emulate.md");
+        let row = page.lines().find(|line| line.starts_with("| `[topology]`")).unwrap();
+        let classes = ["host", "edge", "core", "border", "inter", "other"];
+        let heeded = |row: &&Declared| row.table == "Port" && matches!((&row.kernel, &row.transport), (Heeded, Heeded));
+        let keys: Vec<&str> = DECLARED.iter().filter(heeded).flat_map(|row| row.keys.split(' ')).collect();
+        assert!(keys.contains(&"codel"), "{keys:?}");
+        let missing: Vec<_> =
+            keys.iter().filter(|key| !classes.contains(key) && !row.contains(&format!("`{key}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
     /// The settings cover every key outside of refused tables that a host does not heed.
     #[test]
     fn every_key_without_effect_is_tried() {

@@ -197,7 +197,15 @@ mod tests {
         }
     }
 
-    fn packet(now: Time, size: u32, ecn_capable: bool) -> Packet {
+    /// ECN-capable transport, or not (RFC 3168).
+    #[derive(Clone, Copy, PartialEq)]
+    enum Transport {
+        Ect,
+        NotEct,
+    }
+
+    fn packet(now: Time, size: u32, transport: Transport) -> Packet {
+        let ecn_capable = transport == Transport::Ect;
         Packet(Arrival { now, size, ecn_capable, control: false, credit: false, expendable: false, identity: now.ps() })
     }
 
@@ -211,7 +219,7 @@ mod tests {
 
     /// A queue: all packets have waited for `sojourn` when they leave, one per millisecond from 0 on. Returns the
     /// times of drops and of marks, in milliseconds.
-    fn steady(config: CoDel, sojourn: Span, ecn_capable: bool, ms: u64) -> [Vec<u64>; 2] {
+    fn steady(config: CoDel, sojourn: Span, transport: Transport, ms: u64) -> [Vec<u64>; 2] {
         let mut queue = CoDelQueue::new();
         let (mut drops, mut marks) = (Vec::new(), Vec::new());
         let start = Time::from_ms(1_000);
@@ -219,7 +227,7 @@ mod tests {
             let now = start + Span::from_ms(n as i64);
             while queue.packets.len() < 20 {
                 let leaves = now + Span::from_ms(queue.packets.len() as i64);
-                push(&mut queue, packet(leaves.saturating_sub(sojourn), 1_500, ecn_capable));
+                push(&mut queue, packet(leaves.saturating_sub(sojourn), 1_500, transport));
             }
             let next = queue.pop(&port(config), now, &mut |_| drops.push(n)).unwrap();
             marks.extend(next.marked.then_some(n));
@@ -232,7 +240,7 @@ mod tests {
     #[test]
     fn drops_follow_the_control_law() {
         let dropping = CoDel { response: Response::Drop, ..CoDel::RFC };
-        let [drops, marks] = steady(dropping, Span::from_ms(6), true, 1_000);
+        let [drops, marks] = steady(dropping, Span::from_ms(6), Transport::Ect, 1_000);
         let (mut expected, mut at, mut n) = (vec![100], 100.0, 1.0_f64);
         loop {
             at += 100.0 / n.sqrt();
@@ -248,15 +256,15 @@ mod tests {
 
     #[test]
     fn ecn_capable_packets_are_marked_at_the_times_of_drops() {
-        let dropped = steady(CoDel { response: Response::Drop, ..CoDel::RFC }, Span::from_ms(6), true, 1_000);
-        let marked = steady(CoDel::RFC, Span::from_ms(6), true, 1_000);
+        let dropped = steady(CoDel { response: Response::Drop, ..CoDel::RFC }, Span::from_ms(6), Transport::Ect, 1_000);
+        let marked = steady(CoDel::RFC, Span::from_ms(6), Transport::Ect, 1_000);
         assert_eq!([&dropped[0], &dropped[1]], [&marked[1], &marked[0]]);
-        assert_eq!(steady(CoDel::RFC, Span::from_ms(6), false, 1_000), dropped);
+        assert_eq!(steady(CoDel::RFC, Span::from_ms(6), Transport::NotEct, 1_000), dropped);
     }
 
     #[test]
     fn packets_within_the_target_pass() {
-        assert_eq!(steady(CoDel::RFC, Span::from_us(4_999), false, 1_000), [vec![], vec![]]);
+        assert_eq!(steady(CoDel::RFC, Span::from_us(4_999), Transport::NotEct, 1_000), [vec![], vec![]]);
     }
 
     /// RFC 8289, §5.3: less than an MTU in the queue is no standing queue, whatever its sojourn time.
@@ -265,7 +273,7 @@ mod tests {
         let mut queue = CoDelQueue::new();
         for ms in 0..1_000 {
             let now = Time::from_ms(1_000 + ms);
-            push(&mut queue, packet(now.saturating_sub(Span::from_ms(50)), 1_500, false));
+            push(&mut queue, packet(now.saturating_sub(Span::from_ms(50)), 1_500, Transport::NotEct));
             assert!(queue.pop(&port(CoDel::RFC), now, &mut |_| panic!("dropped at {now}")).is_some());
         }
     }
@@ -306,7 +314,8 @@ mod tests {
             };
             for &(gap, size, ecn_capable) in &gaps {
                 now += Span::from_unsigned_ps(gap);
-                let packet = packet(now, size, ecn_capable);
+                let transport = if ecn_capable { Transport::Ect } else { Transport::NotEct };
+                let packet = packet(now, size, transport);
                 refused += usize::from(port.enqueue(&params, 7, &packet.0, packet, &mut out).is_some());
                 prop_assert!(port.check().is_ok());
             }

@@ -51,15 +51,24 @@ pub(crate) enum Queues<P> {
 pub(crate) struct PriorityQueues<P> {
     control: VecDeque<Waiting<P>>,
     data: VecDeque<Waiting<P>>,
-    control_priority: bool,
+    order: Order,
+}
+
+/// Order of service of a FIFO port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// That of arrival.
+    Arrival,
+    /// Control packets first.
+    ControlFirst,
 }
 
 impl<P: Item> Queues<P> {
-    /// Returns empty queues. `control_priority` is for the FIFO.
-    pub(crate) fn new(discipline: Discipline, control_priority: bool) -> Self {
+    /// Returns empty queues. `order` is for the FIFO.
+    pub(crate) fn new(discipline: Discipline, order: Order) -> Self {
         match discipline {
             Discipline::Fifo => {
-                Self::Priority(PriorityQueues { control: VecDeque::new(), data: VecDeque::new(), control_priority })
+                Self::Priority(PriorityQueues { control: VecDeque::new(), data: VecDeque::new(), order })
             }
             Discipline::CoDel(config) => Self::CoDel(CoDelQueue::new(), CoDelPort { config, max_packet: 0 }),
             Discipline::FqCoDel(config) => Self::FqCoDel(Box::new(FqCoDelQueues::new(config))),
@@ -76,7 +85,9 @@ impl<P: Item> Queues<P> {
     #[inline(always)]
     pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival, salt: u64) {
         match self {
-            Self::Priority(queues) if queues.control_priority && packet.control => queues.control.push_back(waiting),
+            Self::Priority(queues) if queues.order == Order::ControlFirst && packet.control => {
+                queues.control.push_back(waiting);
+            }
             Self::Priority(queues) => queues.data.push_back(waiting),
             Self::CoDel(queue, port) => {
                 port.max_packet = port.max_packet.max(packet.size);

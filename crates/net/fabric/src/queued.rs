@@ -7,7 +7,7 @@ use units::{Bytes, Span, Time};
 use crate::Passage;
 use crate::arrival::{Arrival, draw};
 use crate::credit::{CreditGate, CreditParams};
-use crate::discipline::Queues;
+use crate::discipline::{Order, Queues};
 use crate::item::{Item, Waiting};
 use crate::port::{InService, MarkAt, PhantomQueue, PortConfig, PortParams};
 
@@ -57,8 +57,9 @@ pub struct QueuedPort<P> {
 impl<P: Item> QueuedPort<P> {
     /// Returns an idle port with the queues of a configuration.
     pub fn new(config: &PortConfig) -> Self {
+        let order = if config.control_priority { Order::ControlFirst } else { Order::Arrival };
         Self {
-            queues: Queues::new(config.discipline, config.control_priority),
+            queues: Queues::new(config.discipline, order),
             queued: Span::ZERO,
             queued_control: Span::ZERO,
             idle_at: Time::ZERO,

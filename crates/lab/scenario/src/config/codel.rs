@@ -38,7 +38,8 @@ table! {
 
 impl CoDelTable {
     pub(super) fn discipline(&self) -> Result<Discipline, Fault> {
-        codel(self.target, self.interval, self.ecn).map(Discipline::CoDel)
+        let response = if self.ecn { Response::Mark } else { Response::Drop };
+        codel(self.target, self.interval, response).map(Discipline::CoDel)
     }
 }
 
@@ -54,12 +55,13 @@ impl FqCoDelTable {
             let what = format!("a quantum of {quantum} B takes many rounds for a packet");
             return Err(Fault::new(self.quantum.origin, what).label(format!("expected at least {MIN_QUANTUM}")));
         }
-        let codel = codel(self.target, self.interval, self.ecn)?;
+        let response = if self.ecn { Response::Mark } else { Response::Drop };
+        let codel = codel(self.target, self.interval, response)?;
         Ok(Discipline::FqCoDel(FqCoDel { codel, queues, quantum }))
     }
 }
 
-fn codel(target: At<Span>, interval: At<Span>, ecn: bool) -> Result<CoDel, Fault> {
+fn codel(target: At<Span>, interval: At<Span>, response: Response) -> Result<CoDel, Fault> {
     if target.value <= Span::ZERO {
         return Err(Fault::new(target.origin, "a target of no time").label("expected more than 0"));
     }
@@ -79,6 +81,5 @@ fn codel(target: At<Span>, interval: At<Span>, ecn: bool) -> Result<CoDel, Fault
             fault.label(format!("expected at most {}", interval.value))
         });
     }
-    let response = if ecn { Response::Mark } else { Response::Drop };
     Ok(CoDel { target: target.value, interval: interval.value, response })
 }

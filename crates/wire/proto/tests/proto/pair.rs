@@ -145,7 +145,8 @@ fn every_nth_packet_is_acknowledged() {
         let (packets, acks) = (listener.eliciting.load(Relaxed), listener.acknowledgements.load(Relaxed));
         let least = packets / every;
         println!("{setting:?}: {acks} acknowledgements of {packets} packets");
-        // Additional ones: with other frames, after `ack_delay`, and where a number was skipped.
+        // More are sent with other frames, after `ack_delay` and at skipped numbers. A twentieth leaves n / 3 below n / 2: a
+        // setting that is ignored fails.
         assert!((least..=least + packets / 20).contains(&acks), "{setting:?}: {acks} for {packets} packets");
     }
 }
