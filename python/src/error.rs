@@ -28,8 +28,8 @@ pub(crate) fn of_scenario(py: Python<'_>, error: &scenario::Error) -> PyErr {
     };
     let set = [
         value.setattr(intern!(py, "file"), place.map(|place| place.file.clone())),
-        value.setattr(intern!(py, "line"), place.map(scenario::Place::line)),
-        value.setattr(intern!(py, "column"), place.map(scenario::Place::column)),
+        value.setattr(intern!(py, "line"), place.map(scenario::SourceLocation::line)),
+        value.setattr(intern!(py, "column"), place.map(scenario::SourceLocation::column)),
         value.setattr(intern!(py, "help"), help.join("\n")),
     ];
     set.into_iter().find_map(Result::err).unwrap_or(raised)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use study::{Board, Finished, Ledger, Line, Others, Shard, Simulator, Study, Watch};
+use study::{Finished, Ledger, Line, Others, ProgressDisplay, Shard, Simulator, Study, SweepObserver};
 use units::Time;
 
 use crate::error;
@@ -45,7 +45,7 @@ impl Caller {
     }
 }
 
-impl Watch for Caller {
+impl SweepObserver for Caller {
     fn tell(&self, text: &str) {
         self.far().said.push(text.to_owned());
     }
@@ -54,7 +54,7 @@ impl Watch for Caller {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a> {
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn ProgressDisplay + 'a> {
         let mut far = self.far();
         (far.of, far.finished) = (names.len(), kept);
         Box::new(Runs(self))
@@ -63,7 +63,7 @@ impl Watch for Caller {
 
 struct Runs<'a>(&'a Caller);
 
-impl Board for Runs<'_> {
+impl ProgressDisplay for Runs<'_> {
     fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a> {
         self.0.far().running.insert(name.to_owned(), 0.0);
         Box::new(One { caller: self.0, name: name.to_owned(), stop, flows })
@@ -88,7 +88,7 @@ impl One<'_> {
 }
 
 impl Line for One<'_> {
-    fn update(&self, progress: &engine::Progress) {
+    fn update(&self, progress: &engine::RunProgress) {
         let of_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
         self.at(of_flows.max(self.of_time(progress.time)));
     }

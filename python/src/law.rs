@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laws::credits::Credits;
-use laws::{Acted, ControlLaw, Cookie, Law, LossCause, Notification, Permit, Sent, Window};
+use laws::{ControlLaw, Cookie, Law, LawActions, LossCause, Notification, SendLimits, Sent, Window};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use pyo3::{create_exception, intern};
 use results::RunResults;
 use scenario::{BuiltRun, Run};
-use study::{Error, Host, One, Simulator, StudySize};
+use study::{Backend, Error, RunSpec, Simulator, StudySize};
 use units::{Bytes, Rate, Time};
 
 use crate::error::StudyError;
@@ -52,7 +52,7 @@ impl LawPath {
     #[new]
     fn new(base_rtt: i64, intra_rtt: i64, line_rate: u64, mss: u64) -> Self {
         let span = units::Span::from_ps;
-        Self::of(&laws::Path {
+        Self::of(&laws::PathInfo {
             base_rtt: span(base_rtt),
             intra_rtt: span(intra_rtt),
             line_rate: Rate::from_bps(line_rate),
@@ -67,7 +67,7 @@ impl LawPath {
 }
 
 impl LawPath {
-    fn of(path: &laws::Path) -> Self {
+    fn of(path: &laws::PathInfo) -> Self {
         Self {
             base_rtt: path.base_rtt.ps(),
             intra_rtt: path.intra_rtt.ps(),
@@ -169,7 +169,7 @@ impl<'a> Bringing<'a> {
     }
 }
 
-impl Host for Bringing<'_> {
+impl Backend for Bringing<'_> {
     /// Returns true with laws in Python: Python runs one thread at a time, and laws may share what they like.
     fn one_at_a_time(&self) -> bool {
         !self.makers.is_empty()
@@ -190,7 +190,7 @@ impl Host for Bringing<'_> {
         Ok(())
     }
 
-    fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
+    fn run(&self, one: RunSpec<'_>) -> Result<RunResults, Error> {
         if one.built.laws.brought().next().is_none() {
             return self.simulator.run(one);
         }
@@ -201,16 +201,17 @@ impl Host for Bringing<'_> {
             self.makers_for(py, &one.built)
         });
         let makers = started.map_err(Error::host)?;
-        let make_law =
-            |setup: &experiment::Setup, spec: &experiment::FlowSpec, path: &laws::Path| match plan.brought_for(spec) {
-                None => Either::Catalog(plan.make(spec, path)),
-                Some(law) => {
-                    let flow = study::flow_number(setup, spec);
-                    Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
-                }
-            };
+        let make_law = |setup: &experiment::Setup, spec: &experiment::FlowSpec, path: &laws::PathInfo| match plan
+            .brought_for(spec)
+        {
+            None => Either::Catalog(plan.make(spec, path)),
+            Some(law) => {
+                let flow = study::flow_number(setup, spec);
+                Either::Python(InPython::new(&law.name, flow, makers.get(&law.name), path, calls))
+            }
+        };
         // This thread keeps its place in Python for as long as the run lasts: taking the lock is cheaper then.
-        let run = || self.simulator.run_with(One { threads: 1, ..one }, make_law);
+        let run = || self.simulator.run_with(RunSpec { threads: 1, ..one }, make_law);
         let done = catch_unwind(AssertUnwindSafe(|| Python::attach(|py| py.detach(run))));
         calls.thread.store(0, Ordering::Relaxed);
         match done {
@@ -269,12 +270,12 @@ impl ControlLaw for Either<'_> {
         inside!(self, law => law.next_timer())
     }
 
-    fn permit(&self) -> Permit {
-        inside!(self, law => law.permit())
+    fn send_limits(&self) -> SendLimits {
+        inside!(self, law => law.send_limits())
     }
 
-    fn retimes(&self) -> bool {
-        inside!(self, law => law.retimes())
+    fn rate_change_is_immediate(&self) -> bool {
+        inside!(self, law => law.rate_change_is_immediate())
     }
 
     fn reads_direct_cnps(&self) -> bool {
@@ -293,7 +294,7 @@ impl ControlLaw for Either<'_> {
         inside!(self, law => law.credit_rate())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         inside!(self, law => law.acted())
     }
 
@@ -309,8 +310,8 @@ struct InPython<'a> {
     /// Number of the flow that it was made for: the first one on a kept connection.
     flow: Option<usize>,
     calls: &'a Calls<'a>,
-    permit: Permit,
-    acted: Acted,
+    permit: SendLimits,
+    acted: LawActions,
 }
 
 impl<'a> InPython<'a> {
@@ -319,7 +320,7 @@ impl<'a> InPython<'a> {
         name: &Arc<str>,
         flow: Option<usize>,
         maker: Option<&Py<PyAny>>,
-        path: &laws::Path,
+        path: &laws::PathInfo,
         calls: &'a Calls<'a>,
     ) -> Self {
         let made = Python::attach(|py| {
@@ -330,7 +331,7 @@ impl<'a> InPython<'a> {
         });
         match made {
             Ok((object, permit)) => {
-                Self { object, name: Arc::clone(name), flow, calls, permit, acted: Acted::default() }
+                Self { object, name: Arc::clone(name), flow, calls, permit, acted: LawActions::default() }
             }
             Err(raised) => give_up(calls, raised, &Place { law: name, method: "__init__", flow, now: None }),
         }
@@ -399,17 +400,17 @@ impl ControlLaw for InPython<'_> {
         self.tell("on_loss", loss.now, |py| Ok(Py::new(py, told)?.into_any()));
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         self.permit
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 }
 
 /// Reads the permit of a law from its attributes.
-fn permitted(object: &Bound<'_, PyAny>) -> PyResult<Permit> {
+fn permitted(object: &Bound<'_, PyAny>) -> PyResult<SendLimits> {
     let py = object.py();
     let window = number(object, "cwnd", "bytes", 1..=Window::LIMIT.get())?;
     let pace = object.getattr(intern!(py, "pacing_rate"))?;
@@ -418,7 +419,7 @@ fn permitted(object: &Bound<'_, PyAny>) -> PyResult<Permit> {
     } else {
         Rate::from_bps(number(object, "pacing_rate", "bits a second, or None", PACES)?)
     };
-    Ok(Permit { window: Bytes::new(window), pacing })
+    Ok(SendLimits { window: Bytes::new(window), pacing })
 }
 
 /// Reads an attribute that is a number within a range, rounded down.

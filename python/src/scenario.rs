@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 use scenario::Overrides;
-use study::vary::Vary;
+use study::vary::SweepOptions;
 
 use crate::error;
 
@@ -55,7 +55,7 @@ pub(crate) fn toml_of(json: &str) -> PyResult<String> {
 /// A range of a scenario's values, such as `100KB..2MB`. Numbers are in base units: ps, bytes, bits a second.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub(crate) struct Ends {
-    ends: scenario::Ends,
+    ends: scenario::NumberRange,
 }
 
 #[pymethods]
@@ -116,7 +116,7 @@ impl Scenario {
     ) -> PyResult<Self> {
         let overrides = Overrides { set, seed, scale, ..Overrides::default() };
         let load = |overrides: &Overrides| Ok::<_, study::Error>(scenario::parse(text, origin, overrides)?);
-        let scenario = py.detach(|| Vary { over, seeds }.scenario(origin, overrides, load));
+        let scenario = py.detach(|| SweepOptions { over, seeds }.scenario(origin, overrides, load));
         scenario.map(|scenario| Self { scenario }).map_err(|error| error::of_study(py, &error))
     }
 

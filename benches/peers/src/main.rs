@@ -66,8 +66,8 @@ fn main() -> Result<()> {
 
 fn narrows(packet: u16, bytes: u64, coding: &str) -> Result<()> {
     use transport::{Config, Endpoint, wait};
-    let kind = laws::catalog::Kind::from_name("cubic").context("cubic")?;
-    let law = move |path: &laws::Path| laws::catalog::build(kind, path, &[]).expect("cubic");
+    let kind = laws::catalog::LawKind::from_name("cubic").context("cubic")?;
+    let law = move |path: &laws::PathInfo| laws::catalog::build(kind, path, &[]).expect("cubic");
     let mut settings = proto::settings::Settings::new(proto::service::Service::named("bench"), Arc::new(law));
     (settings.max_packet, settings.coding) = (packet, coding.parse()?);
     // As quinn's below.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// A command's failure and its exit code.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandFailure {
     /// 1: the run failed.
     Run(anyhow::Error),
     /// 2: usage or input; the message is complete and ready to print.
@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Interrupted(String),
 }
 
-impl Failure {
+impl CommandFailure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Run(_) => 1,
@@ -39,7 +39,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run(error) => write!(f, "error: {error:#}"),
@@ -50,23 +50,23 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CommandFailure {}
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CommandFailure {
     fn from(error: anyhow::Error) -> Self {
         Self::Run(error)
     }
 }
 
 /// A scenario that cannot be used: its message with caret, in colour where that is wanted.
-impl From<scenario::Error> for Failure {
+impl From<scenario::Error> for CommandFailure {
     fn from(error: scenario::Error) -> Self {
         Self::Input(error.render(if colour() { scenario::Colour::Ansi } else { scenario::Colour::Plain }))
     }
 }
 
 /// Results that cannot be read or written are the user's to mend, except that a run's own description always fits.
-impl From<results::Error> for Failure {
+impl From<results::Error> for CommandFailure {
     fn from(error: results::Error) -> Self {
         match error {
             results::Error::Mismatch { .. } => Self::Run(error.into()),
@@ -80,7 +80,7 @@ impl From<results::Error> for Failure {
 }
 
 /// Converts the error of a study. An error of the command's own backend is returned unchanged.
-impl From<study::Error> for Failure {
+impl From<study::Error> for CommandFailure {
     fn from(error: study::Error) -> Self {
         use study::Error as E;
         match error {
@@ -100,28 +100,30 @@ impl From<study::Error> for Failure {
 }
 
 /// Wraps a failure for a study, which returns it unchanged.
-impl From<Failure> for study::Error {
-    fn from(failure: Failure) -> Self {
+impl From<CommandFailure> for study::Error {
+    fn from(failure: CommandFailure) -> Self {
         match failure {
-            Failure::Interrupted(_) => Self::Interrupted,
+            CommandFailure::Interrupted(_) => Self::Interrupted,
             failure => Self::host(failure),
         }
     }
 }
 
 /// Returns the failure of a command that did not finish all runs, with the number of runs that are kept.
-fn stopped(failure: Failure, finished: usize, of: usize) -> Failure {
+fn stopped(failure: CommandFailure, finished: usize, of: usize) -> CommandFailure {
     match failure {
         failure if finished == 0 => failure,
-        Failure::Interrupted(_) => Failure::Interrupted(study::kept(finished, of)),
-        Failure::Input(what) => Failure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
-        Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of))),
-        Failure::Regression(_) => failure,
+        CommandFailure::Interrupted(_) => CommandFailure::Interrupted(study::kept(finished, of)),
+        CommandFailure::Input(what) => CommandFailure::Input(format!("{what}\nhelp: {}", study::kept(finished, of))),
+        CommandFailure::Run(error) => {
+            CommandFailure::Run(anyhow::anyhow!("{error:#}\nhelp: {}", study::kept(finished, of)))
+        }
+        CommandFailure::Regression(_) => failure,
     }
 }
 
 /// A file or a directory that cannot be used: exit code 2.
-impl From<files::Error> for Failure {
+impl From<files::Error> for CommandFailure {
     fn from(error: files::Error) -> Self {
         let help = match &error {
             files::Error::Held { .. } => "\nhelp: wait until it ends, or name another directory with --out",
@@ -134,7 +136,7 @@ impl From<files::Error> for Failure {
 
 /// Converts the error of an emulator. Restrictions of the machine are for the user to lift.
 #[cfg(target_os = "linux")]
-impl From<emulator::Error> for Failure {
+impl From<emulator::Error> for CommandFailure {
     fn from(error: emulator::Error) -> Self {
         use emulator::Error as E;
         match error {
@@ -147,12 +149,12 @@ impl From<emulator::Error> for Failure {
 
 /// Fails with exit code 1 if a run breaks an identity. Called once everything is written and shown, because the run's
 /// warnings include the broken identity.
-pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), Failure> {
+pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), CommandFailure> {
     let broken: Vec<String> = runs
         .into_iter()
         .flat_map(|run| run.broken_identities().map(|what| format!("{}, seed {}: {what}", run.run, run.seed)))
         .collect();
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Run(anyhow::anyhow!(broken.join("\n")))) }
+    if broken.is_empty() { Ok(()) } else { Err(CommandFailure::Run(anyhow::anyhow!(broken.join("\n")))) }
 }
 
 /// Colour only on a terminal, and never with `NO_COLOR`.
@@ -161,26 +163,26 @@ pub(crate) fn colour() -> bool {
 }
 
 /// Prints a text on standard output. A closed pipe is not an error: the work continues and the command ends normally.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), CommandFailure> {
     printed(text).map(drop)
 }
 
 /// Prints a text on standard output. Returns whether standard output is still read: for output without an end.
-pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
+pub(crate) fn printed(text: &str) -> Result<bool, CommandFailure> {
     is_read(write_text(&mut io::stdout().lock(), text))
 }
 
 /// Returns whether standard output is read, by the result of a write.
-fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
+fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::Run(anyhow::anyhow!("cannot write to standard output: {error}"))),
+        Err(error) => Err(CommandFailure::Run(anyhow::anyhow!("cannot write to standard output: {error}"))),
         Ok(()) => Ok(true),
     }
 }
 
 /// Prints clap's message: help and the version on standard output, a usage error on standard error.
-pub(crate) fn print_usage(said: &clap::Error) -> Result<(), Failure> {
+pub(crate) fn print_usage(said: &clap::Error) -> Result<(), CommandFailure> {
     let printed = said.print().and_then(|()| io::stdout().flush());
     // A failure to write standard error cannot be reported anywhere.
     if said.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
@@ -260,13 +262,13 @@ mod tests {
             run: "uno".into(),
             label: "Uno".into(),
             point: results::Ordered::default(),
-            host: results::Host::Simulator,
+            host: results::BackendKind::Simulator,
             seed: 7,
             ended_ns: 0.0,
             conditions: results::conditions::Conditions::default(),
             flows: results::summary::Flows::default(),
-            requests: results::summary::Cell::default(),
-            collectives: results::summary::Cell::default(),
+            requests: results::summary::FlowGroupStats::default(),
+            collectives: results::summary::FlowGroupStats::default(),
             jobs: results::Ordered::default(),
             schedules: results::Ordered::default(),
             network: results::summary::NetworkTotals::default(),

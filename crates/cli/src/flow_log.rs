@@ -5,7 +5,7 @@ use results::tables::FlowRow;
 use serde::Serialize;
 use units::{Span, Time};
 
-use qlog::sequence::{Header, LawData, MetricsData, Record, ms, put};
+use qlog::sequence::{EventRecord, FileHeader, LawData, MetricsData, ms, put};
 
 #[derive(Serialize)]
 struct Started {
@@ -22,7 +22,7 @@ struct Delivered {
 }
 
 #[derive(Serialize)]
-struct Ended {
+struct FlowEndRecord {
     trigger: &'static str,
     retransmits: u64,
     timeouts: u64,
@@ -31,11 +31,11 @@ struct Ended {
 }
 
 /// The records so far.
-struct Log(Vec<u8>);
+struct RecordBuffer(Vec<u8>);
 
-impl Log {
+impl RecordBuffer {
     fn put(&mut self, after: Span, name: &'static str, data: impl Serialize) {
-        put(&mut self.0, &Record { time: ms(after), path_id: None, name, data });
+        put(&mut self.0, &EventRecord { time: ms(after), path_id: None, name, data });
     }
 }
 
@@ -62,14 +62,14 @@ pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
     if !row.started.is_set() || !run.rates.rows.iter().any(|sample| sample.flow == flow) {
         return None;
     }
-    let mut log = Log(Vec::new());
-    put(&mut log.0, &Header::new(format!("{}, flow {flow}{TITLE}", run.summary.run), "client", None, 0.0));
+    let mut log = RecordBuffer(Vec::new());
+    put(&mut log.0, &FileHeader::new(format!("{}, flow {flow}{TITLE}", run.summary.run), "client", None, 0.0));
     let (src_host, dst_host) = (row.src, row.dst);
     let started = Started { src_host, dst_host, class: row.class.name(), bytes: row.size.get() };
     log.put(Span::ZERO, "connectivity:connection_started", started);
     samples(run, row, &mut log);
     if row.completed.is_set() {
-        let ended = Ended {
+        let ended = FlowEndRecord {
             trigger: "clean",
             retransmits: row.stats.retransmits,
             timeouts: row.stats.timeouts.into(),
@@ -81,7 +81,7 @@ pub(crate) fn simulated(run: &RunResults, flow: u32) -> Option<Vec<u8>> {
 }
 
 /// Writes the samples: changes only.
-fn samples(run: &RunResults, flow: &FlowRow, log: &mut Log) {
+fn samples(run: &RunResults, flow: &FlowRow, log: &mut RecordBuffer) {
     let law = run.flows.laws.get(flow.law as usize).map_or("", String::as_str);
     let (mut known, mut counted, mut told) = (MetricsData::default(), (0, 0), Vec::new());
     for (place, sample) in run.rates.rows.iter().enumerate().filter(|(_, sample)| sample.flow == flow.flow) {

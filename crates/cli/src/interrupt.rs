@@ -14,7 +14,7 @@ pub(crate) fn listen() {
         let handler = || {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 #[cfg(target_os = "linux")]
-                emulator::Hosts::abandon();
+                emulator::HostNamespaces::abandon();
                 std::process::exit(130);
             }
         };

@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use clap::Parser;
 
 use args::{BenchCommand, Cli, Command, ExportCommand};
-use exit::Failure;
+use exit::CommandFailure;
 
 /// The words that start this command again, without arguments.
 static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -109,7 +109,7 @@ fn again() -> std::process::Command {
 }
 
 /// Does a command. `words` are those that it was parsed from.
-fn dispatch(command: Command, words: &[OsString]) -> Result<(), Failure> {
+fn dispatch(command: Command, words: &[OsString]) -> Result<(), CommandFailure> {
     match command {
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Run(args) => commands::run::run(&args),

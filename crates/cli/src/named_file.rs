@@ -11,14 +11,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use files::{Draft, Limit, Seal};
+use files::{AtomicFile, IntegrityTrailer, SizeLimit};
 use results::store::{REPORT_SEAL, results_around};
 
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 
 /// The kind of file that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum OutputKind {
     /// `narrows report`.
     Report,
     /// The page of `narrows compare --flows`.
@@ -51,11 +51,11 @@ pub(crate) enum Kind {
 }
 
 /// The largest file that is read to determine which program wrote it.
-const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
+const LOOKED_AT: SizeLimit = SizeLimit { what: "a file to be replaced", mib: 1 << 10 };
 /// Bytes of a capture or a trace that are read to find out its kind.
 const HEAD: u64 = 4 << 10;
 
-impl Kind {
+impl OutputKind {
     /// The kind, with its article.
     pub(crate) const fn what(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Kind {
     }
 
     /// The last line that identifies it; none for kinds without lines.
-    const fn seal(self) -> Option<Seal> {
+    const fn seal(self) -> Option<IntegrityTrailer> {
         let (before, after) = match self {
             Self::Report => return Some(REPORT_SEAL),
             Self::Tables => ("<!-- narrows compare, SHA-256 of all above: ", " -->\n"),
@@ -95,7 +95,7 @@ impl Kind {
             #[cfg(feature = "bpf")]
             Self::Sources => ("# narrows kernel export, SHA-256 of all above: ", "\n"),
         };
-        Some(Seal { what: self.what(), before, after })
+        Some(IntegrityTrailer { what: self.what(), before, after })
     }
 
     /// Returns the text with the last line that identifies it.
@@ -107,7 +107,7 @@ impl Kind {
     }
 
     /// Returns the reason why an existing file may not be replaced; none if it may: it is as Narrows wrote it.
-    pub(crate) fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
+    pub(crate) fn refusal(self, path: &Path) -> Result<Option<String>, CommandFailure> {
         match self.seal() {
             Some(seal) => Ok(seal.refusal(path)?),
             None => Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what()))),
@@ -115,7 +115,7 @@ impl Kind {
     }
 
     /// Returns whether an existing file without lines is empty or of the kind.
-    fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
+    fn is_of_kind(self, path: &Path) -> Result<bool, CommandFailure> {
         let by_head: Option<fn(&[u8]) -> bool> = match self {
             Self::Timeline => Some(results::timeline::is_timeline),
             Self::Log => Some(crate::flow_log::is_simulated),
@@ -140,7 +140,7 @@ impl Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NamedFile {
     path: PathBuf,
-    kind: Kind,
+    kind: OutputKind,
     /// The option that named it.
     option: &'static str,
 }
@@ -150,9 +150,11 @@ impl NamedFile {
     ///
     /// # Errors
     /// If the file may not be replaced, is in a results directory, or cannot be written.
-    pub(crate) fn new(path: &Path, kind: Kind, option: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn new(path: &Path, kind: OutputKind, option: &'static str) -> Result<Self, CommandFailure> {
         if path == Path::new("-") {
-            return Err(Failure::Input(format!("error: {option} - names no file\nhelp: give it the name of a file")));
+            return Err(CommandFailure::Input(format!(
+                "error: {option} - names no file\nhelp: give it the name of a file"
+            )));
         }
         let file = Self { path: path.to_path_buf(), kind, option };
         file.check()?;
@@ -162,31 +164,31 @@ impl NamedFile {
     }
 
     /// Writes the text with its last line, if the file may still be written. Returns the path.
-    pub(crate) fn write(self, text: String) -> Result<PathBuf, Failure> {
+    pub(crate) fn write(self, text: String) -> Result<PathBuf, CommandFailure> {
         let text = self.kind.sealed(text);
         self.put(text.as_bytes())
     }
 
     /// Writes the whole file, if it may still be written. Returns the path.
-    pub(crate) fn put(self, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    pub(crate) fn put(self, bytes: &[u8]) -> Result<PathBuf, CommandFailure> {
         self.check()?;
         let write = || {
-            let mut draft = Draft::new(&self.path)?;
+            let mut draft = AtomicFile::new(&self.path)?;
             draft.write_all(bytes)?;
             draft.put()
         };
-        write().map_err(|error| Failure::file("write", &self.path, &error))?;
+        write().map_err(|error| CommandFailure::file("write", &self.path, &error))?;
         Ok(self.path)
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), CommandFailure> {
         let Self { path, kind, option } = self;
         outside_of_results(path, option)?;
         // A pipe or a terminal has no content to lose. A path that is no output is refused when it is written.
         let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
         match refusal {
             None => Ok(()),
-            Some(why) => Err(Failure::Input(format!(
+            Some(why) => Err(CommandFailure::Input(format!(
                 "error: will not replace `{}`: {why}\nhelp: give {option} another name, or remove that file first",
                 path.display()
             ))),
@@ -195,10 +197,10 @@ impl NamedFile {
 }
 
 /// Writes whole files into a directory that a command line names. It is made if need be; no file is written unless all may be.
-pub(crate) fn write_into(directory: &Path, files: &[(String, Kind, Vec<u8>)]) -> Result<(), Failure> {
+pub(crate) fn write_into(directory: &Path, files: &[(String, OutputKind, Vec<u8>)]) -> Result<(), CommandFailure> {
     const OPTION: &str = "DIRECTORY";
     outside_of_results(directory, OPTION)?;
-    std::fs::create_dir_all(directory).map_err(|error| Failure::file("make", directory, &error))?;
+    std::fs::create_dir_all(directory).map_err(|error| CommandFailure::file("make", directory, &error))?;
     let named = files.iter().map(|(name, kind, _)| NamedFile::new(&directory.join(name), *kind, OPTION));
     let named = named.collect::<Result<Vec<_>, _>>()?;
     for (file, (_, _, bytes)) in named.into_iter().zip(files) {
@@ -216,7 +218,7 @@ pub(crate) fn tell_of_leftovers(path: &Path) {
 }
 
 /// Refuses a path in a results directory.
-pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Failure> {
+pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), CommandFailure> {
     match results_around(path) {
         Some(directory) => Err(inside(path, &directory, option)),
         None => Ok(()),
@@ -225,12 +227,12 @@ pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Failur
 
 /// Refuses a path in the directory where this run's results will be.
 #[cfg(target_os = "linux")]
-pub(crate) fn outside_of(path: &Path, directory: &Path, option: &str) -> Result<(), Failure> {
+pub(crate) fn outside_of(path: &Path, directory: &Path, option: &str) -> Result<(), CommandFailure> {
     if resolved(path).starts_with(resolved(directory)) { Err(inside(path, directory, option)) } else { Ok(()) }
 }
 
-fn inside(path: &Path, directory: &Path, option: &str) -> Failure {
-    Failure::Input(format!(
+fn inside(path: &Path, directory: &Path, option: &str) -> CommandFailure {
+    CommandFailure::Input(format!(
         "error: will not write `{}`: it lies in the results directory `{}`, which has the files of Narrows and no \
          others\nhelp: give {option} a name outside of it",
         path.display(),
@@ -258,11 +260,18 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("narrows-named-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("file");
-        let refusal = |kind: Kind, bytes: &[u8]| {
+        let refusal = |kind: OutputKind, bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
             kind.refusal(&path).unwrap()
         };
-        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows, Kind::Reference, Kind::Manual] {
+        for kind in [
+            OutputKind::Report,
+            OutputKind::Tables,
+            OutputKind::Scenario,
+            OutputKind::Flows,
+            OutputKind::Reference,
+            OutputKind::Manual,
+        ] {
             let text = kind.sealed("one\ntwo".to_owned());
             assert!(text.starts_with("one\ntwo\n") && text.lines().count() == 3);
             assert_eq!(refusal(kind, text.as_bytes()), None);
@@ -280,8 +289,8 @@ mod tests {
                 assert!(said.starts_with("it is not a ") && said.ends_with("or its last line was removed since"));
             }
         }
-        let other = Kind::Scenario.sealed("x\n".to_owned());
-        assert!(refusal(Kind::Flows, other.as_bytes()).unwrap().starts_with("it is not a list of flows"));
+        let other = OutputKind::Scenario.sealed("x\n".to_owned());
+        assert!(refusal(OutputKind::Flows, other.as_bytes()).unwrap().starts_with("it is not a list of flows"));
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::Progress;
+use engine::RunProgress;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use study::{Line, Stopwatch, Watch};
+use study::{Line, Stopwatch, SweepObserver};
 use units::Time;
 
 use crate::interrupt::{interrupted, listen};
@@ -18,7 +18,7 @@ pub(crate) struct Terminal {
     pub(crate) quiet: bool,
 }
 
-impl Watch for Terminal {
+impl SweepObserver for Terminal {
     fn tell(&self, text: &str) {
         crate::exit::tell(text);
     }
@@ -31,17 +31,17 @@ impl Watch for Terminal {
         listen();
     }
 
-    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::Board + 'a> {
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::ProgressDisplay + 'a> {
         if kept > 0 && !self.quiet {
             let all = study::count(names.len(), "run");
             self.tell(&format!("{kept} of {all} finished before: kept; --anew runs them again"));
         }
-        Box::new(Board::new(self.quiet, names, kept))
+        Box::new(RunsDisplay::new(self.quiet, names, kept))
     }
 }
 
 /// The progress display of a command's runs.
-struct Board {
+struct RunsDisplay {
     terminal: Option<MultiProgress>,
     /// The bar of all runs together, where there are several.
     total: Option<ProgressBar>,
@@ -90,7 +90,7 @@ pub(crate) fn words(time: Duration) -> String {
 /// Minimum time between plain lines.
 pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
-impl Board {
+impl RunsDisplay {
     /// Returns a display for runs of these names. `kept` is the number of runs that were finished before.
     fn new(quiet: bool, names: &[String], kept: usize) -> Self {
         let terminal = (!quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
@@ -125,7 +125,7 @@ impl Board {
     }
 }
 
-impl study::Board for Board {
+impl study::ProgressDisplay for RunsDisplay {
     fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a> {
         Box::new(self.begin(name, stop, flows))
     }
@@ -138,7 +138,7 @@ fn bar(length: u64) -> ProgressBar {
     bar
 }
 
-impl Drop for Board {
+impl Drop for RunsDisplay {
     fn drop(&mut self) {
         if let Some(total) = &self.total {
             total.finish_and_clear();
@@ -148,7 +148,7 @@ impl Drop for Board {
 
 /// One run's line.
 struct RunLine<'a> {
-    board: &'a Board,
+    board: &'a RunsDisplay,
     bar: Option<ProgressBar>,
     name: String,
     number: usize,
@@ -160,7 +160,7 @@ struct RunLine<'a> {
 impl Line for RunLine<'_> {
     fn update_real(&self, time: Time, completed: usize) {
         let open = self.flows.saturating_sub(completed as u64);
-        let progress = Progress { time, packet_hops: 0, open };
+        let progress = RunProgress { time, packet_hops: 0, open };
         let text = || {
             let seconds = |time: Time| time.ps() as f64 / 1e12;
             let (now, stop) = (seconds(time), seconds(self.stop));
@@ -169,7 +169,7 @@ impl Line for RunLine<'_> {
         self.tell(self.done(&progress), text);
     }
 
-    fn update(&self, progress: &Progress) {
+    fn update(&self, progress: &RunProgress) {
         let wall = self.clock.elapsed().as_secs_f64().max(1e-9);
         let done = self.done(progress);
         let text = || {
@@ -216,7 +216,7 @@ impl RunLine<'_> {
     }
 
     /// The part that is done: by flows or by time, whichever is further.
-    fn done(&self, progress: &Progress) -> f64 {
+    fn done(&self, progress: &RunProgress) -> f64 {
         let by_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
         let by_time = progress.time.ps() as f64 / self.stop.ps().max(1) as f64;
         by_flows.max(by_time).clamp(0.0, 1.0)
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn runs_are_numbered_and_the_whole_grids_time_is_told() {
         let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
-        let board = Board::new(true, &names, 20);
+        let board = RunsDisplay::new(true, &names, 20);
         drop(board.begin("kept ones are counted", Time::from_ps(1), 1));
         let line = board.begin("uno,load=0.4", Time::from_ps(1), 1);
         assert_eq!(line.name, "run 22/60 uno,load=0.4");
@@ -252,10 +252,10 @@ mod tests {
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::ZERO), ", about 12 min left in all");
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
-        let alone = Board::new(true, &names[..1], 0);
+        let alone = RunsDisplay::new(true, &names[..1], 0);
         assert_eq!(alone.begin("uno", Time::from_ps(1), 1).name, "uno");
         assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
-        let new = Board::new(true, &names, 0);
+        let new = RunsDisplay::new(true, &names, 0);
         assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));
     }
 }

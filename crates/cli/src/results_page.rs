@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use files::{Draft, Limit, Seen};
-use results::claims::suspects::Outcome;
+use files::{AtomicFile, FileIdentity, SizeLimit};
+use results::claims::suspects::TrialOutcome;
 use results::claims::{Judgement, Verdict};
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use study::count as count_of;
 
 const TITLE: &str = "# What was reproduced\n";
@@ -31,11 +31,11 @@ pub(crate) struct ResultsPage {
     /// Figures' names and their sections' text, in order.
     sections: Vec<(String, String)>,
     /// The file that these are of: no other one is replaced.
-    of: Seen,
+    of: FileIdentity,
 }
 
 /// A page of results.
-const PAGE: Limit = Limit { what: "a page of results", mib: 64 };
+const PAGE: SizeLimit = SizeLimit { what: "a page of results", mib: 64 };
 
 /// A section's figure: its first line, without which figure of the paper that is.
 fn name_of(section: &str) -> &str {
@@ -49,8 +49,8 @@ impl ResultsPage {
     ///
     /// # Errors
     /// When the file is something else, or of another scale.
-    pub(crate) fn read(path: &Path, scale: &'static str) -> Result<Self, Failure> {
-        let of = Seen::of(path);
+    pub(crate) fn read(path: &Path, scale: &'static str) -> Result<Self, CommandFailure> {
+        let of = FileIdentity::of(path);
         if path.metadata().is_ok_and(|it| !it.is_file()) {
             return Ok(Self { scale, is_file: false, sections: Vec::new(), of });
         }
@@ -60,7 +60,7 @@ impl ResultsPage {
         };
         let refused = |why: &str| {
             let path = path.display();
-            Failure::Input(format!("error: `{path}` {why}\nhelp: give --page another file, or remove this one"))
+            CommandFailure::Input(format!("error: `{path}` {why}\nhelp: give --page another file, or remove this one"))
         };
         let (head, rest) = text.split_once(SECTION).unwrap_or((&text, ""));
         if !text.is_empty() && !head.starts_with(TITLE) {
@@ -92,10 +92,10 @@ impl ResultsPage {
     ///
     /// # Errors
     /// When the file was made or changed by others meanwhile. The new contents are then in a file next to it.
-    pub(crate) fn write(&mut self, path: &Path) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, path: &Path) -> Result<(), CommandFailure> {
         let text = self.text();
         let write = || {
-            let mut draft = Draft::replacing(path, self.of)?;
+            let mut draft = AtomicFile::replacing(path, self.of)?;
             draft.write_all(text.as_bytes())?;
             if !self.is_file {
                 return draft.put().map(|()| self.of);
@@ -104,12 +104,12 @@ impl ResultsPage {
             draft.put().map(|()| now)
         };
         self.of = write().map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Failure::Input(format!(
+            std::io::ErrorKind::AlreadyExists => CommandFailure::Input(format!(
                 "error: cannot write `{}`: {error}\nhelp: give the command again: it adds its sections to the page that is there \
                  now, and keeps finished runs",
                 path.display()
             )),
-            _ => Failure::file("write", path, &error),
+            _ => CommandFailure::file("write", path, &error),
         })?;
         Ok(())
     }
@@ -117,8 +117,8 @@ impl ResultsPage {
     fn text(&self) -> String {
         let verdicts: Vec<Verdict> =
             self.sections.iter().flat_map(|(_, text)| claims_of(text)).map(|(_, verdict)| verdict).collect();
-        let explained = self.sections.iter().map(|(_, text)| Explained::of(&claims_of(text), &trials_of(text)));
-        let explained = explained.fold(Explained::default(), Explained::plus);
+        let explained = self.sections.iter().map(|(_, text)| SuspectCounts::of(&claims_of(text), &trials_of(text)));
+        let explained = explained.fold(SuspectCounts::default(), SuspectCounts::plus);
         let has_causes = self.sections.iter().any(|(_, text)| text.contains(HEADING));
         let explained = if has_causes { format!(". {}", explained.sentence()) } else { String::new() };
         let mut page = format!(
@@ -160,10 +160,10 @@ fn claims_of(section: &str) -> Vec<(&str, Verdict)> {
 }
 
 /// The trials of a section: claims, with the outcome of one of their suspected causes.
-fn trials_of(section: &str) -> Vec<(&str, Outcome)> {
+fn trials_of(section: &str) -> Vec<(&str, TrialOutcome)> {
     rows(section, TRIALS)
         .filter_map(|(claim, last)| {
-            Some((claim, Outcome::ALL.into_iter().find(|outcome| last.starts_with(outcome.name()))?))
+            Some((claim, TrialOutcome::ALL.into_iter().find(|outcome| last.starts_with(outcome.name()))?))
         })
         .collect()
 }
@@ -188,7 +188,7 @@ pub(crate) fn tally(figures: usize, verdicts: &[Verdict]) -> String {
 
 /// Counts of claims by the outcomes of their suspected causes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Explained {
+pub(crate) struct SuspectCounts {
     /// Claims that are reproduced in direction only or not at all.
     pub(crate) differing: usize,
     /// Those with a cause that is shown.
@@ -199,19 +199,20 @@ pub(crate) struct Explained {
     pub(crate) unexplained: usize,
 }
 
-impl Explained {
+impl SuspectCounts {
     /// Returns the counts of one section: its claims with their verdicts, and its trials with their outcomes, by claim.
-    pub(crate) fn of(claims: &[(&str, Verdict)], trials: &[(&str, Outcome)]) -> Self {
+    pub(crate) fn of(claims: &[(&str, Verdict)], trials: &[(&str, TrialOutcome)]) -> Self {
         let mut counts = Self::default();
         for (claim, _) in claims.iter().filter(|(_, it)| matches!(it, Verdict::DirectionOnly | Verdict::NotReproduced))
         {
             counts.differing += 1;
-            let all: Vec<Outcome> = trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome).collect();
-            if all.contains(&Outcome::Shown) {
+            let all: Vec<TrialOutcome> =
+                trials.iter().filter(|(of, _)| of == claim).map(|(_, outcome)| *outcome).collect();
+            if all.contains(&TrialOutcome::Shown) {
                 counts.shown += 1;
-            } else if all.contains(&Outcome::InPart) {
+            } else if all.contains(&TrialOutcome::InPart) {
                 counts.in_part += 1;
-            } else if all.contains(&Outcome::Undecided) || all.contains(&Outcome::Refuted) {
+            } else if all.contains(&TrialOutcome::Undecided) || all.contains(&TrialOutcome::Refuted) {
                 counts.unexplained += 1;
             }
         }
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     fn page(sections: &[(&str, &str)]) -> ResultsPage {
-        let of = Seen::of(Path::new("none"));
+        let of = FileIdentity::of(Path::new("none"));
         let mut page = ResultsPage { scale: "paper", is_file: true, sections: Vec::new(), of };
         for (name, verdict) in sections {
             let body = format!(

@@ -4,7 +4,7 @@ use results::PointValue;
 use serde::Serialize;
 
 use crate::args::CsvArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 
 /// A table of a command.
 #[derive(Clone, Debug, Default)]
@@ -17,23 +17,23 @@ pub(crate) struct Sheet {
     pub(crate) first: &'static str,
     /// Headings of the other columns.
     pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SheetRow>,
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Row {
+pub(crate) struct SheetRow {
     /// Its name, as shown.
     pub(crate) name: String,
     /// Columns of CSV in addition to the name, by their headings: the point, the seed.
     pub(crate) keys: Vec<(String, Datum)>,
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<SheetCell>,
 }
 
 /// A cell: as shown, and as values in base units. A value's heading in CSV is that of the column and the value's own word, the
 /// unit or a part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
+pub(crate) struct SheetCell {
     pub(crate) shown: String,
     values: Vec<(String, Datum)>,
 }
@@ -91,7 +91,7 @@ impl Datum {
     }
 }
 
-impl Cell {
+impl SheetCell {
     /// A cell with one value and its unit; none for a plain number or a text.
     pub(crate) fn new(shown: impl Into<String>, unit: &str, value: impl Into<Datum>) -> Self {
         Self { shown: shown.into(), values: vec![(unit.to_owned(), value.into())] }
@@ -120,10 +120,10 @@ impl Sheet {
     /// Makes a table of JSON records, with the columns `keys`. Arrays and objects are not meant as columns.
     pub(crate) fn of_records(name: &'static str, keys: &[&'static str], records: &[serde_json::Value]) -> Self {
         let datum = |record: &serde_json::Value, key: &str| record.get(key).map_or(Datum::Absent, Datum::of_json);
-        let row = |record: &serde_json::Value| Row {
+        let row = |record: &serde_json::Value| SheetRow {
             name: keys.first().map_or_else(String::new, |key| datum(record, key).to_string()),
             keys: Vec::new(),
-            cells: keys.iter().skip(1).map(|key| Cell::new("", "", datum(record, key))).collect(),
+            cells: keys.iter().skip(1).map(|key| SheetCell::new("", "", datum(record, key))).collect(),
         };
         // A value that a record does not have is null there.
         debug_assert!(
@@ -146,13 +146,13 @@ pub(crate) fn print_records(
     name: &'static str,
     keys: &[&'static str],
     records: &[impl Serialize],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let records: Vec<_> = records.iter().map(|record| serde_json::json!(record)).collect();
     print_csv(&[Sheet::of_records(name, keys, &records)], csv.table())
 }
 
 /// Writes one of the tables as CSV: the named one, or the first.
-pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), CommandFailure> {
     let mut names: Vec<&str> = Vec::new();
     for sheet in sheets {
         if !names.contains(&sheet.name) {
@@ -168,7 +168,7 @@ pub(crate) fn print_csv(sheets: &[Sheet], name: Option<&str>) -> Result<(), Fail
 }
 
 /// Refuses a table name that the command never has. Called before the command does anything.
-pub(crate) fn check_csv(csv: &CsvArgs, tables: &[&str]) -> Result<(), Failure> {
+pub(crate) fn check_csv(csv: &CsvArgs, tables: &[&str]) -> Result<(), CommandFailure> {
     match csv.table() {
         Some(name) if !tables.contains(&name) => Err(no_table(name, tables)),
         Some(_) | None => Ok(()),
@@ -176,13 +176,13 @@ pub(crate) fn check_csv(csv: &CsvArgs, tables: &[&str]) -> Result<(), Failure> {
 }
 
 /// The error of a name that no table has.
-fn no_table(name: &str, known: &[&str]) -> Failure {
-    Failure::unknown(&format!("--csv: there is no table `{name}` here"), name, known)
+fn no_table(name: &str, known: &[&str]) -> CommandFailure {
+    CommandFailure::unknown(&format!("--csv: there is no table `{name}` here"), name, known)
 }
 
 /// Tables of one kind as CSV, one below the other, with all columns of all of them. A title is a
 /// column where tables have several.
-fn as_csv(sheets: &[&Sheet]) -> Result<String, Failure> {
+fn as_csv(sheets: &[&Sheet]) -> Result<String, CommandFailure> {
     let titled = sheets.iter().any(|sheet| sheet.title != sheets[0].title);
     let mut heads: Vec<String> = Vec::new();
     let mut lines: Vec<Vec<(usize, String)>> = Vec::new();
@@ -266,12 +266,12 @@ mod tests {
 
     #[test]
     fn values_are_in_base_units_under_headings_with_them() {
-        let time = Cell::new("20.28 ms", "ns", Some(20_280_000.0)).with("of_few", Datum::Text("true".into()));
-        let none = Cell::new("-", "ns", None);
-        let row = |name: &str, seed, cell| Row {
+        let time = SheetCell::new("20.28 ms", "ns", Some(20_280_000.0)).with("of_few", Datum::Text("true".into()));
+        let none = SheetCell::new("-", "ns", None);
+        let row = |name: &str, seed, cell| SheetRow {
             name: name.into(),
             keys: vec![("seed".into(), Datum::Whole(seed))],
-            cells: vec![Cell::count(3), cell],
+            cells: vec![SheetCell::count(3), cell],
         };
         let sheet = |title: &str, rows| Sheet {
             name: "runs",
@@ -284,9 +284,14 @@ mod tests {
         let expected =
             "run,seed,drops,FCT_p99_ns,FCT_p99_of_few\n\"a,load=0.4\",1,3,20280000,true\n\"say \"\"b\"\"\",2,3,,\n";
         assert_eq!(csv(&[&one]), expected);
-        let other =
-            Sheet { columns: vec!["drops".into(), "marks".into()], ..sheet("T", vec![row("c", 3, Cell::count(9))]) };
-        let twice = Row { cells: vec![Cell::count(1), Cell::count(2), Cell::count(3)], ..row("x", 1, Cell::count(0)) };
+        let other = Sheet {
+            columns: vec!["drops".into(), "marks".into()],
+            ..sheet("T", vec![row("c", 3, SheetCell::count(9))])
+        };
+        let twice = SheetRow {
+            cells: vec![SheetCell::count(1), SheetCell::count(2), SheetCell::count(3)],
+            ..row("x", 1, SheetCell::count(0))
+        };
         let columns = ["p99", "p99", "run"].map(str::to_owned).into();
         let twice = Sheet { columns, ..sheet("", vec![twice]) };
         assert_eq!(csv(&[&twice]), "run,seed,p99,p99_2,run_2\nx,1,1,2,3\n");

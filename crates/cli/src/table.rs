@@ -7,13 +7,13 @@ use results::RunResults;
 use results::averages::{FEW_SIGN, explain_few};
 use results::claims::ast::Subject;
 use results::claims::words::{SpreadKey, Stat};
-use results::claims::{Expr, Metric, Runs, Value, value};
+use results::claims::{DimensionedValue, Expr, Metric, Runs, value};
 use results::explain::FEW;
-use results::pooled::{Interval, Part, Pooled};
+use results::pooled::{ConfidenceInterval, Pooled, PooledPoint};
 use results::summary;
 use study::count;
 
-use crate::sheet::{Cell, Datum, Row, Sheet};
+use crate::sheet::{Datum, Sheet, SheetCell, SheetRow};
 
 /// The last column that all collectives have in common.
 const OVER_IDEAL: &str = "over ideal";
@@ -51,14 +51,14 @@ pub(crate) fn runs(runs: &[RunResults]) -> Sheet {
     // Columns of jobs follow the common columns.
     let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
     let (columns, rest) = columns.split_at(place);
-    let titles = |columns: &[Column]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
+    let titles = |columns: &[TableColumn]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
     let of_jobs = jobs.iter().map(JobColumn::title);
     let titles: Vec<String> = titles(columns).into_iter().chain(of_jobs).chain(titles(rest)).collect();
     let row = |run: &RunResults| {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
         let of_jobs = jobs.iter().map(|column| fct(column.ns(&run.summary)));
         let cells = columns.iter().map(|(_, cell)| cell(run)).chain(of_jobs);
-        Row { name, keys: keys_of(run), cells: cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect() }
+        SheetRow { name, keys: keys_of(run), cells: cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect() }
     };
     Sheet { name: "runs", title: String::new(), first: "run", columns: titles, rows: runs.iter().map(row).collect() }
 }
@@ -143,7 +143,7 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     let most = |names: usize| (1..=shown.len()).rev().find(|&many| is_fit(names, &shown[..many], &stacked));
     // If not even one column fits next to the names, the names are broken, not the numbers.
     let whole = most(names);
-    let many = whole.or_else(|| most(LEAST_NAME.into())).unwrap_or(1);
+    let many = whole.or_else(|| most(MIN_NAME.into())).unwrap_or(1);
     shown.truncate(many);
     shown.sort_unstable();
     let table = drawn(first, &stacked, rows, &shown, width.filter(|_| whole.is_none()));
@@ -154,10 +154,10 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
 }
 
 /// Names are not broken into pieces shorter than this.
-const LEAST_NAME: u16 = 12;
+const MIN_NAME: u16 = 12;
 
 /// The table of some columns; with a width, names are broken to fit it.
-fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: Option<u16>) -> String {
+fn drawn(first: &str, titles: &[String], rows: &[SheetRow], shown: &[usize], width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
     let heads = shown.iter().map(|&column| titles[column].as_str());
@@ -172,7 +172,7 @@ fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: O
         for (place, column) in table.column_iter_mut().enumerate() {
             // A name broken into single letters is unreadable, so below this width the table is wider than the terminal.
             column.set_constraint(if place == 0 {
-                ColumnConstraint::LowerBoundary(Width::Fixed(LEAST_NAME + 2))
+                ColumnConstraint::LowerBoundary(Width::Fixed(MIN_NAME + 2))
             } else {
                 ColumnConstraint::ContentWidth
             });
@@ -182,18 +182,19 @@ fn drawn(first: &str, titles: &[String], rows: &[Row], shown: &[usize], width: O
 }
 
 /// Tables of averages over seeds, a part after the other.
-pub(crate) fn averages(name: &'static str, tables: &[results::averages::Table]) -> Vec<Sheet> {
-    let cell = |unit: &str, cell: &Option<results::averages::Cell>| match cell {
-        None => Cell::new("-", unit, None),
+pub(crate) fn averages(name: &'static str, tables: &[results::averages::AveragesTable]) -> Vec<Sheet> {
+    let cell = |unit: &str, cell: &Option<results::averages::MeanCell>| match cell {
+        None => SheetCell::new("-", unit, None),
         Some(cell) => {
             let (mean, unit) = cell.of.mean.as_in_tables();
-            let margin = cell.of.margin.map(|margin| Value { amount: margin, ..cell.of.mean }.as_in_tables().0);
-            let made = Cell::new(cell.to_string(), &unit, Some(mean)).with(&joined(&unit, "margin"), margin);
+            let margin =
+                cell.of.margin.map(|margin| DimensionedValue { amount: margin, ..cell.of.mean }.as_in_tables().0);
+            let made = SheetCell::new(cell.to_string(), &unit, Some(mean)).with(&joined(&unit, "margin"), margin);
             if cell.is_of_few { made.with("of_few", Datum::Whole(1)) } else { made }
         }
     };
-    let part = |of: &results::averages::Table, part: &results::averages::Part| {
-        let row = |row: &results::averages::Row| Row {
+    let part = |of: &results::averages::AveragesTable, part: &results::averages::PointAverages| {
+        let row = |row: &results::averages::SchemeAverages| SheetRow {
             name: row.name(),
             keys: vec![("point".to_owned(), Datum::Text(part.point.clone()))],
             cells: row.cells.iter().enumerate().map(|(column, it)| cell(&unit_of(of, column), it)).collect(),
@@ -206,7 +207,7 @@ pub(crate) fn averages(name: &'static str, tables: &[results::averages::Table]) 
 }
 
 /// The unit of a column's values.
-fn unit_of(table: &results::averages::Table, column: usize) -> String {
+fn unit_of(table: &results::averages::AveragesTable, column: usize) -> String {
     let cells = table.parts.iter().flat_map(|part| &part.rows).map(|row| row.cells[column].as_ref());
     cells.flatten().next().map_or_else(String::new, |cell| cell.of.mean.as_in_tables().1)
 }
@@ -216,8 +217,8 @@ fn joined(unit: &str, word: &str) -> String {
 }
 
 /// Slowdowns of all seeds together.
-pub(crate) fn pooled(parts: &[Part]) -> Vec<Sheet> {
-    let part = |part: &Part| {
+pub(crate) fn pooled(parts: &[PooledPoint]) -> Vec<Sheet> {
+    let part = |part: &PooledPoint| {
         let over = |quantile: &str| format!("{quantile} / {}", part.first);
         let columns = ["class", "seeds", "flows", "p50", "p99", &over("p50"), &over("p99")].map(str::to_owned).into();
         let row = |row: &Pooled| {
@@ -225,13 +226,13 @@ pub(crate) fn pooled(parts: &[Part]) -> Vec<Sheet> {
             let ratio = |place: usize| match &row.ratios {
                 Some(ratios) if ratios[place].excludes(1.0) => interval(&ratios[place], " *"),
                 Some(ratios) => interval(&ratios[place], ""),
-                None => Cell::new("", "", None),
+                None => SheetCell::new("", "", None),
             };
-            let [seeds, flows] = [row.seeds, row.flows].map(|count| Cell::count(count as u64));
-            let class = Cell::text(row.class.name());
+            let [seeds, flows] = [row.seeds, row.flows].map(|count| SheetCell::count(count as u64));
+            let class = SheetCell::text(row.class.name());
             let cells = vec![class, seeds, flows, interval(&row.p50, ""), interval(&row.p99, few), ratio(0), ratio(1)];
             let keys = vec![("point".to_owned(), Datum::Text(part.point.clone()))];
-            Row { name: row.label.clone(), keys, cells }
+            SheetRow { name: row.label.clone(), keys, cells }
         };
         let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
         let title = format!("Slowdown, all seeds together{point}");
@@ -244,9 +245,9 @@ pub(crate) fn pooled(parts: &[Part]) -> Vec<Sheet> {
 pub(crate) const POOLED: &str =
     "95 % intervals by bootstrap over seeds and flows; ratios are of the same flows; *: the interval is without 1\n";
 
-fn interval(of: &Interval, sign: &str) -> Cell {
+fn interval(of: &ConfidenceInterval, sign: &str) -> SheetCell {
     let shown = format!("{:.2} ({:.2} to {:.2}){sign}", of.value, of.low, of.high);
-    Cell::new(shown, "", Some(of.value)).with("low", Some(of.low)).with("high", Some(of.high))
+    SheetCell::new(shown, "", Some(of.value)).with("low", Some(of.low)).with("high", Some(of.high))
 }
 
 /// A column about one job or imported schedule.
@@ -313,7 +314,7 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
         return None;
     }
     let share =
-        |share: Option<f64>| Cell::new(share.map_or("-".into(), |it| format!("{:.0} %", 100.0 * it)), "", share);
+        |share: Option<f64>| SheetCell::new(share.map_or("-".into(), |it| format!("{:.0} %", 100.0 * it)), "", share);
     let row = |(run, job, it): (&RunResults, &str, &summary::Training)| {
         let of_job = Subject::Spread { class: job.to_owned(), key: SpreadKey::Iteration, stat: Stat::P99 };
         let p99 = Expr::Metric(Metric { run: String::new(), subject: of_job });
@@ -324,8 +325,8 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
         let times = [mean, p99, compute, exposed];
         let known = |of: f64| (count > 0).then_some(of);
         let shares = steps.iter().map(|step| share(it.critical.get(step).copied().and_then(known)));
-        let cells = [Cell::text(job), Cell::count(count)].into_iter().chain(times).chain(shares);
-        Row { name: name(run), keys: keys_of(run), cells: cells.chain([share(known(it.inter))]).collect() }
+        let cells = [SheetCell::text(job), SheetCell::count(count)].into_iter().chain(times).chain(shares);
+        SheetRow { name: name(run), keys: keys_of(run), cells: cells.chain([share(known(it.inter))]).collect() }
     };
     let heads = ["job", "iterations", "mean", "p99", "compute", "exposed"].map(str::to_owned).into_iter();
     let columns = heads.chain(steps.iter().map(|&step| step.to_owned())).chain(["between datacenters".to_owned()]);
@@ -334,21 +335,21 @@ pub(crate) fn iterations(runs: &[RunResults]) -> Option<Sheet> {
 }
 
 /// A title, and its value for a run.
-type Column = (&'static str, fn(&RunResults) -> Cell);
+type TableColumn = (&'static str, fn(&RunResults) -> SheetCell);
 
 /// Returns the columns of these runs: a column that none of them has is left out.
-fn columns(runs: &[RunResults]) -> Vec<Column> {
+fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
     let any = |has: fn(&summary::Summary) -> bool| runs.iter().any(|run| has(&run.summary));
-    let mut columns: Vec<Column> = vec![
+    let mut columns: Vec<TableColumn> = vec![
         ("done", |run| {
             let all = &run.summary.flows.all;
             let shown = format!("{}/{}", all.completed, all.count);
-            Cell::new(shown, "", Datum::Whole(all.completed)).with("of", Datum::Whole(all.count))
+            SheetCell::new(shown, "", Datum::Whole(all.completed)).with("of", Datum::Whole(all.count))
         }),
         ("FCT mean", |run| fct(run.summary.flows.all.fct_ns.mean)),
         ("FCT p99", |run| fct_p99(&run.summary.flows.all)),
     ];
-    let mut add = |is_there: bool, more: &[Column]| columns.extend(more.iter().filter(|_| is_there));
+    let mut add = |is_there: bool, more: &[TableColumn]| columns.extend(more.iter().filter(|_| is_there));
     // A single request has no distribution: its time is when its last flow ended.
     add(
         any(|it| it.requests.count > 1),
@@ -380,7 +381,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         &[
             ("goodput", |run| {
                 let bps = run.summary.flows.all.goodput_bps;
-                Cell::new(format!("{:.0} Mb/s", bps as f64 / 1e6), "bps", Datum::Whole(bps))
+                SheetCell::new(format!("{:.0} Mb/s", bps as f64 / 1e6), "bps", Datum::Whole(bps))
             }),
             ("RTT mean", |run| fct(mean_rtt(run))),
         ],
@@ -392,24 +393,24 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
                 let all = &run.summary.flows.all;
                 of_many(ratio(all.slowdown.p99), all.completed)
             }),
-            ("drops", |run| Cell::count(run.summary.network.drops)),
-            ("resent", |run| Cell::count(run.summary.network.retransmits)),
-            ("timeouts", |run| Cell::count(run.summary.network.timeouts)),
-            ("marks", |run| Cell::count(run.summary.network.ecn_marks)),
+            ("drops", |run| SheetCell::count(run.summary.network.drops)),
+            ("resent", |run| SheetCell::count(run.summary.network.retransmits)),
+            ("timeouts", |run| SheetCell::count(run.summary.network.timeouts)),
+            ("marks", |run| SheetCell::count(run.summary.network.ecn_marks)),
             ("longest queue", |run| size(run.summary.network.max_queue_bytes)),
         ],
     );
     add(
         any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
-        &[("of data", |run| data_drops(&run.summary).map_or_else(|| Cell::new("-", "", None), Cell::count))],
+        &[("of data", |run| data_drops(&run.summary).map_or_else(|| SheetCell::new("-", "", None), SheetCell::count))],
     );
-    add(any(|it| it.network.trims > 0), &[("trimmed", |run| Cell::count(run.summary.network.trims))]);
+    add(any(|it| it.network.trims > 0), &[("trimmed", |run| SheetCell::count(run.summary.network.trims))]);
     add(
         any(|it| it.network.parity_packets > 0),
         &[
-            ("parity", |run| Cell::count(run.summary.network.parity_packets)),
-            ("recovered", |run| Cell::count(run.summary.network.recovered_blocks)),
-            ("asked", |run| Cell::count(run.summary.network.nacks)),
+            ("parity", |run| SheetCell::count(run.summary.network.parity_packets)),
+            ("recovered", |run| SheetCell::count(run.summary.network.recovered_blocks)),
+            ("asked", |run| SheetCell::count(run.summary.network.nacks)),
         ],
     );
     add(
@@ -419,16 +420,16 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     add(
         any(|it| it.network.pfc_pauses > 0),
         &[
-            ("pauses", |run| Cell::count(run.summary.network.pfc_pauses)),
+            ("pauses", |run| SheetCell::count(run.summary.network.pfc_pauses)),
             ("host paused", |run| fct(Some(run.summary.network.host_pause_ns))),
         ],
     );
     add(
         any(|it| it.credits.sent > 0),
         &[
-            ("credits used", |run| Cell::count(run.summary.credits.used)),
-            ("wasted", |run| Cell::count(run.summary.credits.wasted)),
-            ("dropped", |run| Cell::count(run.summary.credits.dropped)),
+            ("credits used", |run| SheetCell::count(run.summary.credits.used)),
+            ("wasted", |run| SheetCell::count(run.summary.credits.wasted)),
+            ("dropped", |run| SheetCell::count(run.summary.credits.dropped)),
         ],
     );
     add(
@@ -436,11 +437,15 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         &[
             ("Jain", |run| {
                 let jain = run.summary.fairness.jain_final;
-                Cell::new(jain.map_or("-".into(), |jain| format!("{jain:.3}")), "", jain)
+                SheetCell::new(jain.map_or("-".into(), |jain| format!("{jain:.3}")), "", jain)
             }),
             ("fair from", |run| {
                 let at = run.summary.fairness.converged_at_ns;
-                Cell::new(at.map_or("never".into(), |ns| time(ns as f64)), "ns", at.map_or(Datum::Absent, Datum::Whole))
+                SheetCell::new(
+                    at.map_or("never".into(), |ns| time(ns as f64)),
+                    "ns",
+                    at.map_or(Datum::Absent, Datum::Whole),
+                )
             }),
         ],
     );
@@ -452,12 +457,12 @@ fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
 
-fn fct_p99(cell: &summary::Cell) -> Cell {
+fn fct_p99(cell: &summary::FlowGroupStats) -> SheetCell {
     of_many(fct(cell.fct_ns.p99), cell.completed)
 }
 
 /// A 99th percentile, with a sign where it is of too few values.
-fn of_many(mut p99: Cell, count: u64) -> Cell {
+fn of_many(mut p99: SheetCell, count: u64) -> SheetCell {
     if p99.shown != "-" && count < FEW as u64 {
         p99.shown.push_str(FEW_SIGN);
         return p99.with("of_few", Datum::Whole(1));
@@ -466,16 +471,16 @@ fn of_many(mut p99: Cell, count: u64) -> Cell {
 }
 
 /// A time in nanoseconds, as a statistic of completion times.
-fn fct(ns: Option<f64>) -> Cell {
-    Cell::new(ns.map_or("-".into(), time), "ns", ns)
+fn fct(ns: Option<f64>) -> SheetCell {
+    SheetCell::new(ns.map_or("-".into(), time), "ns", ns)
 }
 
-fn ratio(value: Option<f64>) -> Cell {
-    Cell::new(value.map_or("-".into(), |value| format!("{value:.2}")), "", value)
+fn ratio(value: Option<f64>) -> SheetCell {
+    SheetCell::new(value.map_or("-".into(), |value| format!("{value:.2}")), "", value)
 }
 
-fn size(of: u64) -> Cell {
-    Cell::new(bytes(of), "bytes", Datum::Whole(of))
+fn size(of: u64) -> SheetCell {
+    SheetCell::new(bytes(of), "bytes", Datum::Whole(of))
 }
 
 /// The mean over all samples of flows of the smoothed round trip, in nanoseconds.
@@ -551,8 +556,8 @@ mod tests {
         let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];
         let titles: Vec<String> = titles.map(str::to_owned).into();
         let cells = ["500/500", "12.34 ms", "123.4 ms", "12.34 ms", "12.00", "1234", "1.0 MB"].map(str::to_owned);
-        let cells = || cells.iter().map(Cell::text).collect::<Vec<_>>();
-        let named = |name: &str| Row { name: name.to_owned(), cells: cells(), ..Row::default() };
+        let cells = || cells.iter().map(SheetCell::text).collect::<Vec<_>>();
+        let named = |name: &str| SheetRow { name: name.to_owned(), cells: cells(), ..SheetRow::default() };
         let rows = vec![named("Uno, load=0.4, seed=1"), named("MPRDMA+BBR, load=0.4, seed=1")];
         let sheet = Sheet { first: "run", columns: titles.clone(), rows, ..Sheet::default() };
         let all = numbers(&sheet, None);

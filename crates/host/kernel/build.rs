@@ -26,8 +26,14 @@ fn main() {
 }
 
 /// Sources that determine the memory layout of a flow in the kernel and the meaning of its bytes.
-const SOURCES: [&str; 6] =
-    ["src/host.rs", "bpf/src", "bpf/Cargo.toml", "bpf/shell.bpf.c", "../../core/laws/src", "../../core/units/src"];
+const SOURCES: [&str; 6] = [
+    "src/tcp_adapter.rs",
+    "bpf/src",
+    "bpf/Cargo.toml",
+    "bpf/shell.bpf.c",
+    "../../core/laws/src",
+    "../../core/units/src",
+];
 
 fn add(hash: &mut DefaultHasher, path: &Path) -> io::Result<()> {
     if !path.is_dir() {
@@ -49,22 +55,22 @@ mod bpf {
 
     use libbpf_rs::Linker;
 
-    use laws::catalog::{Kind, Marks};
+    use laws::catalog::{EcnSupport, LawKind};
 
     /// A law that is built, by its module.
-    struct Row {
+    struct LawRow {
         name: &'static str,
         ecn: bool,
     }
 
     macro_rules! rows {
         ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
-            const ROWS: &[Row] = &[$($(row!($law $module $kernel),)?)*];
+            const ROWS: &[LawRow] = &[$($(row!($law $module $kernel),)?)*];
         };
     }
     macro_rules! row {
         ($law:ident $module:ident kernel) => {
-            Row { name: stringify!($module), ecn: matches!(Kind::$law.info().marks, Marks::Heard) }
+            LawRow { name: stringify!($module), ecn: matches!(LawKind::$law.info().marks, EcnSupport::Heard) }
         };
     }
     laws::laws!(rows);
@@ -104,7 +110,7 @@ mod bpf {
     }
 
     /// The law for BPF.
-    fn assemble(row: &Row, out: &Path) -> PathBuf {
+    fn assemble(row: &LawRow, out: &Path) -> PathBuf {
         let work = out.join("rust");
         let crate_dir = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("bpf");
         let mut cargo = Command::new(variable("CARGO"));
@@ -170,7 +176,7 @@ mod bpf {
     }
 
     /// The assembly, if it holds nothing that the kernel refuses; written so that older assemblers take it.
-    fn checked(row: &Row, text: &str) -> String {
+    fn checked(row: &LawRow, text: &str) -> String {
         let mut ready = String::with_capacity(text.len());
         for line in text.lines() {
             let code = line.trim();
@@ -203,7 +209,7 @@ mod bpf {
         Some(class | register << 8 | u64::from(constant as u32) << 32)
     }
 
-    fn compile_shell(row: &Row, out: &Path) -> PathBuf {
+    fn compile_shell(row: &LawRow, out: &Path) -> PathBuf {
         let object = out.join(format!("{}.shell.o", row.name));
         let mut clang = clang();
         clang.args(["-O2", "-g", "-Wall", "-Werror", "-c", "bpf/shell.bpf.c", "-o"]).arg(&object);

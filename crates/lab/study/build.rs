@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use code_version::{Part, Parts};
+use code_version::{CodePart, CodeParts};
 
 #[path = "src/features.rs"]
 mod features;
@@ -25,7 +25,7 @@ fn main() {
     }
 
     let workspace = Path::new("../../..");
-    match Parts::read(workspace, &roots::ROOTS) {
+    match CodeParts::read(workspace, &roots::ROOTS) {
         Ok((parts, files)) => {
             for file in files {
                 println!("cargo::rerun-if-changed={}", file.display());
@@ -42,9 +42,9 @@ fn main() {
 }
 
 /// Returns the versions as constants: `ENGINE`, `LAWS`, `FEATURES` and `RECORD`.
-fn constants(parts: &Parts) -> String {
+fn constants(parts: &CodeParts) -> String {
     let mut text = String::new();
-    let one = |part: &Part| format!("{:016x}", part.version);
+    let one = |part: &CodePart| format!("{:016x}", part.version);
     for (name, what, part) in [("ENGINE", "every run uses", &parts.engine), ("RECORD", "records runs", &parts.record)] {
         let _ =
             writeln!(text, "/// Version of the code that {what}.\npub(crate) const {name}: &str = {:?};", one(part));

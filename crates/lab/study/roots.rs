@@ -19,10 +19,10 @@ pub(crate) const ROOTS: Roots<'static> = Roots {
 /// A module belongs here if no run without the feature enters one of its functions or uses one of its constants:
 /// `tests/keys/prove trace` checks the former.
 pub(crate) const GATES: &[Gate] = &[
-    Gate { feature: CODING, entries: &["flow::sender::coded", "flow::sender::ledger", "flow::tracker"] },
+    Gate { feature: CODING, entries: &["flow::sender::coded", "flow::sender::sender_blocks", "flow::receiver_blocks"] },
     Gate { feature: CREDITS, entries: &["flow::credits"] },
     Gate { feature: BORDER_CONTROLLERS, entries: &["laws::lscc"] },
-    Gate { feature: ON_RAMP, entries: &["flow::hold", "laws::on_ramp"] },
-    Gate { feature: SWITCH_REPLAY, entries: &["fabric::shared::switch", "engine::shared"] },
+    Gate { feature: ON_RAMP, entries: &["flow::on_ramp_hold", "laws::on_ramp"] },
+    Gate { feature: SWITCH_REPLAY, entries: &["fabric::shared::switch", "engine::shared_buffer"] },
     Gate { feature: GO_BACK_N, entries: &["flow::sender::go_back_n"] },
 ];

@@ -10,20 +10,20 @@ use std::path::{Path as FilePath, PathBuf};
 use std::rc::Rc;
 use std::{fs, io};
 
-use crate::source::{Path, Row, Source, Visibility};
+use crate::source::{IdentPath, MacroRow, SourceFile, Visibility};
 
-/// A module by its place in [`Graph::modules`].
+/// A module by its place in [`ModuleGraph::modules`].
 pub type ModuleId = usize;
 
 /// A module with a file of its own.
 #[derive(Debug)]
-pub struct Module {
+pub struct SourceModule {
     /// Its path, beginning with the crate's name: `laws::window`.
     pub path: String,
     /// Its source file.
     pub file: PathBuf,
     /// Tokens and references of the file.
-    pub source: Source,
+    pub source: SourceFile,
     /// The module that declares it; none for a crate's root.
     pub parent: Option<ModuleId>,
     /// The crate's root.
@@ -36,9 +36,9 @@ pub struct Module {
 
 /// The modules of a workspace's libraries and their references.
 #[derive(Debug)]
-pub struct Graph {
+pub struct ModuleGraph {
     /// The modules, those of one crate together.
-    pub modules: Vec<Module>,
+    pub modules: Vec<SourceModule>,
     /// Crate roots by library name.
     pub roots: BTreeMap<String, ModuleId>,
     /// By module: the modules that it refers to.
@@ -46,7 +46,7 @@ pub struct Graph {
     /// By module: external crates that it names, of those in its crate's manifest.
     pub externals: Vec<BTreeSet<String>>,
     /// The table of laws: the module of each row.
-    pub rows: Vec<(ModuleId, Row)>,
+    pub rows: Vec<(ModuleId, MacroRow)>,
     /// Macros by name.
     macros: BTreeMap<String, Vec<ModuleId>>,
 }
@@ -80,7 +80,7 @@ struct Library {
     dependencies: Rc<BTreeSet<String>>,
 }
 
-impl Graph {
+impl ModuleGraph {
     /// Reads these libraries of a workspace and all that they depend on there.
     ///
     /// # Errors
@@ -132,11 +132,11 @@ impl Graph {
     ) -> Result<ModuleId, GraphError> {
         let text = fs::read_to_string(&file).map_err(|error| GraphError::Io { path: file.clone(), error })?;
         let source =
-            Source::parse(&text, Some(TABLE)).map_err(|error| GraphError::NotRust { path: file.clone(), error })?;
+            SourceFile::parse(&text, Some(TABLE)).map_err(|error| GraphError::NotRust { path: file.clone(), error })?;
         let declared = source.children.clone();
         let id = self.modules.len();
         let root = parent.map_or(id, |parent| self.modules[parent].root);
-        self.modules.push(Module {
+        self.modules.push(SourceModule {
             path: path.to_owned(),
             file: file.clone(),
             source,
@@ -218,7 +218,7 @@ impl Graph {
             }
             for implemented in &source.impls {
                 // The type or the trait is of this crate. Code that uses a foreign type through it names the trait.
-                let own = |path: &Path| {
+                let own = |path: &IdentPath| {
                     let mut owners = BTreeSet::new();
                     self.resolve(id, path, &mut owners);
                     owners.retain(|&owner| self.modules[owner].root == self.modules[id].root);
@@ -254,7 +254,7 @@ impl Graph {
         from: ModuleId,
         path: &[String],
         found: &mut BTreeSet<ModuleId>,
-        seen: &mut BTreeSet<(ModuleId, Path)>,
+        seen: &mut BTreeSet<(ModuleId, IdentPath)>,
     ) {
         let Some((first, rest)) = path.split_first() else { return };
         // `use bytes::bytes;` of an external crate would otherwise extend its own path without end.
@@ -333,7 +333,7 @@ impl Graph {
         id: ModuleId,
         path: &[String],
         found: &mut BTreeSet<ModuleId>,
-        seen: &mut BTreeSet<(ModuleId, Path)>,
+        seen: &mut BTreeSet<(ModuleId, IdentPath)>,
     ) {
         let Some((first, rest)) = path.split_first() else {
             found.insert(id);
@@ -356,7 +356,7 @@ impl Graph {
         }
         for import in module.source.imports.iter().filter(|import| import.name == *first) {
             known = true;
-            let path: Path = import.path.iter().chain(rest).cloned().collect();
+            let path: IdentPath = import.path.iter().chain(rest).cloned().collect();
             self.resolve_seen(id, &path, found, seen);
         }
         if known {
@@ -387,7 +387,7 @@ impl Graph {
 }
 
 /// External crates that a source names.
-fn externals(source: &Source, dependencies: &BTreeSet<String>) -> BTreeSet<String> {
+fn externals(source: &SourceFile, dependencies: &BTreeSet<String>) -> BTreeSet<String> {
     let paths = source.paths.iter().chain(source.imports.iter().map(|import| &import.path));
     let first = paths.filter_map(|path| path.first()).filter(|first| dependencies.contains(*first));
     first.cloned().collect()

@@ -8,5 +8,5 @@ pub mod graph;
 pub mod parts;
 pub mod source;
 
-pub use graph::{Graph, GraphError};
-pub use parts::{Gate, Locked, Part, Parts, Roots};
+pub use graph::{GraphError, ModuleGraph};
+pub use parts::{CodePart, CodeParts, Gate, Locked, Roots};

@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::graph::{Graph, GraphError, ModuleId};
+use crate::graph::{GraphError, ModuleGraph, ModuleId};
 
 /// Optional code: entered by runs that use the feature, and by no other run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct Roots<'a> {
 
 /// A part's version and the code that it covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct CodePart {
     /// A hash of the code of all its modules and the versions of the external crates that they name.
     pub version: u64,
     /// The paths of its modules.
@@ -47,15 +47,15 @@ pub struct Part {
 
 /// All parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parts {
+pub struct CodeParts {
     /// Code that every run uses.
-    pub engine: Part,
+    pub engine: CodePart,
     /// By module of the law.
-    pub laws: BTreeMap<String, Part>,
+    pub laws: BTreeMap<String, CodePart>,
     /// By name.
-    pub features: BTreeMap<String, Part>,
+    pub features: BTreeMap<String, CodePart>,
     /// Code that turns a finished run into files; no part of a run's key.
-    pub record: Part,
+    pub record: CodePart,
 }
 
 impl Roots<'_> {
@@ -65,13 +65,13 @@ impl Roots<'_> {
     }
 }
 
-impl Parts {
+impl CodeParts {
     /// Reads a workspace and derives its parts. Returns the source files that were read, too.
     ///
     /// # Errors
     /// If a source cannot be read, or a root or an entry is no module.
     pub fn read(workspace: &Path, roots: &Roots<'_>) -> Result<(Self, Vec<PathBuf>), GraphError> {
-        let graph = Graph::read(workspace, &roots.libraries())?;
+        let graph = ModuleGraph::read(workspace, &roots.libraries())?;
         let lock = workspace.join("Cargo.lock");
         let lock = fs::read_to_string(&lock).map_err(|error: io::Error| GraphError::Io { path: lock, error })?;
         let parts = Self::of(&graph, &Locked::parse(&lock), roots)?;
@@ -82,7 +82,7 @@ impl Parts {
     ///
     /// # Errors
     /// If a root or an entry is no module.
-    pub fn of(graph: &Graph, locked: &Locked, roots: &Roots<'_>) -> Result<Self, GraphError> {
+    pub fn of(graph: &ModuleGraph, locked: &Locked, roots: &Roots<'_>) -> Result<Self, GraphError> {
         let ids = |paths: &[&str]| paths.iter().map(|path| graph.module(path)).collect::<Result<Vec<_>, _>>();
         let laws: BTreeSet<ModuleId> = graph.rows.iter().map(|(module, _)| *module).collect();
         let mut gates = Vec::new();
@@ -95,7 +95,7 @@ impl Parts {
         let closed: BTreeSet<ModuleId> = laws.union(&entries).copied().collect();
         let part = |modules: &BTreeSet<ModuleId>, more: &str| part(graph, Some(locked), roots.silent, modules, more);
         let engine = reach(graph, &ids(roots.engine)?, &closed);
-        let of_law = |(module, row): &(ModuleId, crate::source::Row)| {
+        let of_law = |(module, row): &(ModuleId, crate::source::MacroRow)| {
             Ok::<_, GraphError>((row.module.clone(), part(&reach(graph, &[*module], &closed), &row.code)?))
         };
         let mut features: BTreeMap<String, BTreeSet<ModuleId>> = BTreeMap::new();
@@ -120,7 +120,7 @@ impl Parts {
 }
 
 /// The modules that are reached from some, which count even if they are closed, without entering others that are.
-fn reach(graph: &Graph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTreeSet<ModuleId> {
+fn reach(graph: &ModuleGraph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTreeSet<ModuleId> {
     let mut reached: BTreeSet<ModuleId> = from.iter().copied().collect();
     let mut todo: Vec<ModuleId> = from.to_vec();
     while let Some(id) = todo.pop() {
@@ -134,12 +134,12 @@ fn reach(graph: &Graph, from: &[ModuleId], closed: &BTreeSet<ModuleId>) -> BTree
 }
 
 fn part(
-    graph: &Graph,
+    graph: &ModuleGraph,
     locked: Option<&Locked>,
     silent: &[&str],
     modules: &BTreeSet<ModuleId>,
     more: &str,
-) -> Result<Part, GraphError> {
+) -> Result<CodePart, GraphError> {
     let mut hash = Sha256::new();
     let mut add = |text: &[u8]| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -173,7 +173,7 @@ fn part(
         add(external.as_bytes());
     }
     let version = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
-    Ok(Part { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals })
+    Ok(CodePart { version, modules: paths.iter().map(|(path, _)| (*path).to_owned()).collect(), externals })
 }
 
 /// The packages of a `Cargo.lock`.

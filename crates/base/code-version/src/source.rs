@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 /// A path of identifiers, such as `crate::window::Window`.
-pub type Path = Vec<String>;
+pub type IdentPath = Vec<String>;
 
 /// A name that a `use` declaration brings into scope.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Import {
     /// The path as written.
-    pub path: Path,
+    pub path: IdentPath,
     /// The name in scope; `*` for a glob.
     pub name: String,
     /// Visibility outside the module.
@@ -34,14 +34,14 @@ pub enum Visibility {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Impl {
     /// The implementing type.
-    pub subject: Path,
+    pub subject: IdentPath,
     /// The implemented trait, if any.
-    pub of_trait: Option<Path>,
+    pub of_trait: Option<IdentPath>,
 }
 
 /// A source file.
 #[derive(Clone, Default, Debug)]
-pub struct Source {
+pub struct SourceFile {
     /// The counted tokens as text, one a line. Equal text means equal code.
     pub code: String,
     /// Modules declared here that have files of their own.
@@ -53,7 +53,7 @@ pub struct Source {
     /// Macros defined by `macro_rules!`.
     pub macros: BTreeSet<String>,
     /// Paths of two segments or more, outside `use`.
-    pub paths: BTreeSet<Path>,
+    pub paths: BTreeSet<IdentPath>,
     /// All other identifiers.
     pub names: BTreeSet<String>,
     /// Macros that are invoked by their name alone.
@@ -63,13 +63,13 @@ pub struct Source {
     /// Files included by `include_str!` or `include_bytes!`, relative to the source file. Of a build script's output the
     /// macro's argument, which names no file.
     pub included: BTreeSet<String>,
-    /// Rows of the macro named in [`Source::parse`]: module name and the row's tokens.
-    pub rows: Vec<Row>,
+    /// Rows of the macro named in [`SourceFile::parse`]: module name and the row's tokens.
+    pub rows: Vec<MacroRow>,
 }
 
 /// A row `Type in module (for target)?;` of a table macro.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct MacroRow {
     /// The type's name.
     pub item: String,
     /// Its module in the crate.
@@ -104,7 +104,7 @@ const ITEMS: [&str; 14] = [
     "unsafe",
 ];
 
-impl Source {
+impl SourceFile {
     /// Reads a file's text. The rows of the macro `table` go to `rows`, not to `code`.
     ///
     /// # Errors
@@ -429,8 +429,8 @@ fn after_angles(tokens: &[TokenTree]) -> usize {
 }
 
 /// The path at the beginning of tokens, and its length in tokens.
-fn path_at(tokens: &[TokenTree]) -> (Path, usize) {
-    let mut path: Path = word(tokens.first()).into_iter().collect();
+fn path_at(tokens: &[TokenTree]) -> (IdentPath, usize) {
+    let mut path: IdentPath = word(tokens.first()).into_iter().collect();
     let mut length = 1;
     while let (true, true, Some(next)) =
         (is_punct(tokens.get(length), ':'), is_punct(tokens.get(length + 1), ':'), word(tokens.get(length + 2)))
@@ -480,7 +480,7 @@ fn leaves(tree: &[TokenTree], prefix: &[String], visibility: Visibility, found: 
 }
 
 /// The rows of a table macro: `... => { $then! { ROW; ROW; } }`.
-fn rows(definition: TokenStream) -> Vec<Row> {
+fn rows(definition: TokenStream) -> Vec<MacroRow> {
     let tokens: Vec<TokenTree> = definition.into_iter().collect();
     let mut found = Vec::new();
     for token in &tokens {
@@ -493,7 +493,7 @@ fn rows(definition: TokenStream) -> Vec<Row> {
             {
                 let mut code = String::new();
                 write(bare, &mut code);
-                found.push(Row { item: item.to_string(), module: module.to_string(), code });
+                found.push(MacroRow { item: item.to_string(), module: module.to_string(), code });
             }
         }
         found.extend(rows(group.stream()));
@@ -573,7 +573,7 @@ mod tests {
     use super::*;
 
     fn code(text: &str) -> String {
-        Source::parse(text, None).expect("tokens").code
+        SourceFile::parse(text, None).expect("tokens").code
     }
 
     #[test]
@@ -617,9 +617,9 @@ mod tests {
             fn f() -> g::H { let x = laws::info::I::new(); x.field; use super::z::Z; m!(k::l); 0..j::J }
             impl<T: Q<u8>> o::O<T> { } impl<'a> p::P for &'a mut r::R<T> { }
             const D: &str = include_str!(\"../data/x.txt\"); macro_rules! mine { () => { $crate::n::N } }";
-        let source = Source::parse(text, None).expect("tokens");
+        let source = SourceFile::parse(text, None).expect("tokens");
         let has = |path: &str| {
-            let path: Path = path.split("::").map(str::to_owned).collect();
+            let path: IdentPath = path.split("::").map(str::to_owned).collect();
             assert!(source.paths.contains(&path), "{path:?} in {:?}", source.paths);
         };
         ["g::H", "laws::info::I::new", "super::z::Z", "k::l", "j::J", "crate::n::N"].into_iter().for_each(has);
@@ -642,7 +642,7 @@ mod tests {
     fn the_rows_of_a_table_are_kept_apart() {
         let table = |rows: &str| {
             let text = format!("macro_rules! laws {{ ($then:ident) => {{ $then! {{ {rows} }} }}; }}");
-            Source::parse(&text, Some("laws")).expect("tokens")
+            SourceFile::parse(&text, Some("laws")).expect("tokens")
         };
         let one = table("/// Uno.\n UnoCc in unocc for kernel;");
         let two = table("/// Uno's loop.\n UnoCc in unocc for kernel; /// D.\n Dctcp in dctcp;");

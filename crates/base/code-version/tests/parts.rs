@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code_version::{Gate, GraphError, Parts, Roots};
+use code_version::{CodeParts, Gate, GraphError, Roots};
 
 const ROOTS: Roots<'static> = Roots {
     engine: &["engine::run"],
@@ -64,8 +64,8 @@ impl Workspace {
         fs::write(path, text).expect("written");
     }
 
-    fn parts(&self) -> Parts {
-        Parts::read(&self.0, &ROOTS).expect("a workspace").0
+    fn parts(&self) -> CodeParts {
+        CodeParts::read(&self.0, &ROOTS).expect("a workspace").0
     }
 
     /// Returns the parts that get a new version when a file changes.
@@ -133,8 +133,8 @@ fn modules_are_in_the_parts_that_reach_them() {
 fn a_root_that_was_renamed_is_an_error() {
     let workspace = Workspace::new("renamed");
     workspace.write("crates/engine/src/lib.rs", "mod sender; mod coded; mod tables; mod apart; mod unused;");
-    let error = Parts::read(&workspace.0, &ROOTS).unwrap_err();
+    let error = CodeParts::read(&workspace.0, &ROOTS).unwrap_err();
     assert!(matches!(&error, GraphError::NoModule { path } if path == "engine::run"), "{error}");
     workspace.write("crates/engine/src/lib.rs", "mod run; mod missing;");
-    assert!(matches!(Parts::read(&workspace.0, &ROOTS), Err(GraphError::NoFile { .. })));
+    assert!(matches!(CodeParts::read(&workspace.0, &ROOTS), Err(GraphError::NoFile { .. })));
 }

@@ -1,16 +1,16 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
-//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers see
-//! complete or not at all, and refuse devices that store data. A [`Seal`] distinguishes unedited text from other text.
+//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`AtomicFile`] write a file that readers see
+//! complete or not at all, and refuse devices that store data. An [`IntegrityTrailer`] distinguishes unedited text from other text.
 //! [`Lock`] restricts a directory to one writer. [`process`] runs helper programs within a deadline. This crate does not
 //! depend on file formats.
 #![forbid(unsafe_code)]
 
+mod integrity_trailer;
 mod lock;
 mod output;
 pub mod process;
 mod read;
-mod seal;
 mod text;
 mod write;
 
@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use integrity_trailer::{IntegrityTrailer, hexadecimal, sha256};
 pub use lock::{LOCK, Lock, taken_over};
 pub use output::check_output;
-pub use read::{Limit, head, read, text};
-pub use seal::{Seal, hexadecimal, sha256};
+pub use read::{SizeLimit, head, read, text};
 pub use text::{BYTE_ORDER_MARK, utf8};
 pub use write::{
-    Draft, Seen, create_new, create_private, is_leftover, left_by_a_stopped_command, leftovers, replace,
+    AtomicFile, FileIdentity, create_new, create_private, is_leftover, left_by_a_stopped_command, leftovers, replace,
     sync_directory, writable,
 };
 
@@ -124,9 +124,9 @@ mod testbed {
     use std::path::{Path, PathBuf};
 
     /// A directory of a test's own, removed when the test passes.
-    pub(crate) struct Scratch(PathBuf);
+    pub(crate) struct ScratchDir(PathBuf);
 
-    impl Scratch {
+    impl ScratchDir {
         pub(crate) fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("narrows-files-{name}-{}", std::process::id()));
             let _ = std::fs::remove_dir_all(&path);
@@ -139,7 +139,7 @@ mod testbed {
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for ScratchDir {
         fn drop(&mut self) {
             if !std::thread::panicking() {
                 let _ = std::fs::remove_dir_all(&self.0);

@@ -210,11 +210,11 @@ fn is_alive_here(said: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Scratch;
+    use crate::testbed::ScratchDir;
 
     #[test]
     fn there_is_one_holder_and_the_next_is_told() {
-        let scratch = Scratch::new("lock");
+        let scratch = ScratchDir::new("lock");
         let lock = Lock::take(scratch.path(), "narrows run a.toml").unwrap();
         assert_eq!(lock.stale(), None);
         let error = Lock::take(scratch.path(), "narrows run b.toml").unwrap_err().to_string();
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_dead_holder_is_taken_over_and_named() {
-        let scratch = Scratch::new("stale");
+        let scratch = ScratchDir::new("stale");
         fs::write(scratch.path().join(LOCK), "process 1 on elsewhere: narrows demo\nmore").unwrap();
         let lock = Lock::take(scratch.path(), "x").unwrap();
         assert_eq!(lock.stale(), Some("process 1 on elsewhere: narrows demo"));
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_lock_of_ours_is_left_alone() {
-        let scratch = Scratch::new("lock-theirs");
+        let scratch = ScratchDir::new("lock-theirs");
         let (lock, notes) = (scratch.path().join(LOCK), scratch.path().join("notes"));
         let refused = || Lock::take(scratch.path(), "x").unwrap_err().to_string();
         fs::write(&lock, "my notes").unwrap();
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_was_moved_or_replaced_is_noticed() {
-        let scratch = Scratch::new("moved");
+        let scratch = ScratchDir::new("moved");
         let (here, there) = (scratch.path().join("here"), scratch.path().join("there"));
         fs::create_dir(&here).unwrap();
         let lock = Lock::take(&here, "x").unwrap();
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn without_locks_of_the_kernel_making_the_file_is_taking_the_directory() {
-        let scratch = Scratch::new("no-locks");
+        let scratch = ScratchDir::new("no-locks");
         let lock = Lock::take_by(scratch.path(), "narrows run", unsupported).unwrap();
         assert!(!lock.is_by_kernel() && lock.stale().is_none());
         // A second one, with locks of the kernel or without, reports the first, which is alive.

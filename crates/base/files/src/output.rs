@@ -68,7 +68,7 @@ impl Output {
 }
 
 /// Refuses a path that names neither an output nor nothing, and changes nothing. For files that are appended to: a
-/// [`Draft`](crate::Draft) does so itself.
+/// [`AtomicFile`](crate::AtomicFile) does so itself.
 ///
 /// # Errors
 /// If it is a directory, a socket or a device that is no output.
@@ -84,8 +84,8 @@ mod tests {
     use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 
     use super::*;
-    use crate::testbed::Scratch;
-    use crate::{Draft, replace, writable};
+    use crate::testbed::ScratchDir;
+    use crate::{AtomicFile, replace, writable};
 
     fn of(path: impl AsRef<Path>) -> Result<Output, String> {
         Output::new(&path.as_ref().metadata().unwrap()).map_err(|error| error.to_string())
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn files_pipes_terminals_and_devices_that_keep_nothing_are_outputs() {
-        let scratch = Scratch::new("outputs");
+        let scratch = ScratchDir::new("outputs");
         let (file, pipe) = (scratch.path().join("file"), scratch.path().join("pipe"));
         std::fs::write(&file, "").unwrap();
         nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     /// Each is refused by its kind, by whatever writes, and before it is opened.
     #[test]
     fn devices_that_keep_what_is_written_are_no_outputs() {
-        let scratch = Scratch::new("no-outputs");
+        let scratch = ScratchDir::new("no-outputs");
         let socket = scratch.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
         let mut refused = vec![
@@ -126,7 +126,7 @@ mod tests {
         for (path, kind) in refused {
             let expected = format!("it is {kind}; expected a regular file, a pipe, a terminal or /dev/null");
             assert_eq!(check_output(&path).unwrap_err().to_string(), expected);
-            assert_eq!(Draft::new(&path).unwrap_err().to_string(), expected);
+            assert_eq!(AtomicFile::new(&path).unwrap_err().to_string(), expected);
             for said in [writable(&path), replace(&path, "text")] {
                 assert!(said.unwrap_err().to_string().ends_with(&expected), "{}", path.display());
             }

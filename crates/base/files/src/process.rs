@@ -74,12 +74,12 @@ fn collect(child: &mut Child, input: &[u8], deadline: Duration) -> io::Result<Ou
 }
 
 /// A whole pipe, to be stored in its place.
-type Part = Box<dyn FnOnce(&mut Output) + Send>;
+type PipeSink = Box<dyn FnOnce(&mut Output) + Send>;
 
-fn read(mut pipe: impl Read + Send + 'static, to: Sender<io::Result<Part>>, store: fn(&mut Output, Vec<u8>)) {
+fn read(mut pipe: impl Read + Send + 'static, to: Sender<io::Result<PipeSink>>, store: fn(&mut Output, Vec<u8>)) {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let part = pipe.read_to_end(&mut bytes).map(|_| -> Part { Box::new(move |output| store(output, bytes)) });
+        let part = pipe.read_to_end(&mut bytes).map(|_| -> PipeSink { Box::new(move |output| store(output, bytes)) });
         let _ = to.send(part);
     });
 }

@@ -10,7 +10,7 @@ use crate::text::utf8;
 
 /// The most that a kind of file may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limit {
+pub struct SizeLimit {
     /// The kind with its article: `a scenario`.
     pub what: &'static str,
     /// The most, in MiB.
@@ -22,7 +22,7 @@ pub struct Limit {
 ///
 /// # Errors
 /// When the file is not regular, is larger than the limit, or cannot be read.
-pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
+pub fn read(path: &Path, limit: SizeLimit) -> Result<Vec<u8>, Error> {
     let (file, size) = open(path)?;
     let most = limit.mib << 20;
     let too_large = |size| Error::TooLarge {
@@ -73,7 +73,7 @@ fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
 ///
 /// # Errors
 /// As [`read()`], and when the file is not UTF-8.
-pub fn text(path: &Path, limit: Limit) -> Result<String, Error> {
+pub fn text(path: &Path, limit: SizeLimit) -> Result<String, Error> {
     utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
 }
 
@@ -93,9 +93,9 @@ pub(crate) fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Scratch;
+    use crate::testbed::ScratchDir;
 
-    const SMALL: Limit = Limit { what: "a test's file", mib: 1 };
+    const SMALL: SizeLimit = SizeLimit { what: "a test's file", mib: 1 };
 
     fn said(path: &Path) -> String {
         text(path, SMALL).unwrap_err().to_string()
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_file_up_to_its_limit_is_read() {
-        let scratch = Scratch::new("read-limit");
+        let scratch = ScratchDir::new("read-limit");
         let path = scratch.path().join("file");
         std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
         assert_eq!(read(&path, SMALL).unwrap().len(), 1 << 20);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_does_not_end_is_refused_at_once() {
-        let scratch = Scratch::new("read-kinds");
+        let scratch = ScratchDir::new("read-kinds");
         assert!(said(scratch.path()).ends_with("it is a directory; expected a regular file"));
         let fifo = scratch.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_said_with_its_place() {
-        let scratch = Scratch::new("read-text");
+        let scratch = ScratchDir::new("read-text");
         let path = scratch.path().join("latin");
         std::fs::write(&path, b"one\ntwo \xb5s\n").unwrap();
         let error = said(&path);

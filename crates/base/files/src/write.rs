@@ -17,7 +17,7 @@ use crate::{Error, parent_of};
 /// If the file cannot be written, or is no output, such as a disk. The previous contents then stay.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
-        let mut draft = Draft::new(path)?;
+        let mut draft = AtomicFile::new(path)?;
         draft.write_all(text.as_bytes())?;
         draft.put_over(Placement::Replace)
     };
@@ -33,7 +33,7 @@ pub fn writable(path: &Path) -> Result<(), Error> {
         // Opening a pipe would end the reader's input.
         Ok(Ok(Output::Stream)) => Ok(()),
         Ok(Err(error)) => Err(error),
-        Ok(Ok(Output::File)) | Err(_) => Draft::new(path).map(drop),
+        Ok(Ok(Output::File)) | Err(_) => AtomicFile::new(path).map(drop),
     };
     tried.map_err(Error::io("write", path))
 }
@@ -75,9 +75,9 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 /// Identity of a file at a given moment, to detect later changes: device, inode, length, and time of change; none if no
 /// file existed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen(Option<(u64, u64, u64, i64, i64)>);
+pub struct FileIdentity(Option<(u64, u64, u64, i64, i64)>);
 
-impl Seen {
+impl FileIdentity {
     /// The file of that name now. A link is followed.
     pub fn of(path: &Path) -> Self {
         Self::of_metadata(path.metadata().ok().as_ref())
@@ -92,16 +92,16 @@ impl Seen {
 /// Dropping it removes it; a kill leaves it next to the file, and [`leftovers`] finds it. A pipe, a terminal and a device
 /// that stores no data, such as `/dev/null`, are written to directly.
 #[derive(Debug)]
-pub struct Draft {
+pub struct AtomicFile {
     /// Locked as long as it is written.
     file: File,
     /// The draft's name and the final one; none if the output is not a regular file.
     names: Option<(PathBuf, PathBuf)>,
     /// The file that it may replace.
-    replaces: Seen,
+    replaces: FileIdentity,
 }
 
-impl Draft {
+impl AtomicFile {
     /// Begins a file, which may replace the current file. Symbolic links are followed. The new file has the permissions of
     /// the file that it replaces.
     ///
@@ -109,14 +109,14 @@ impl Draft {
     /// If it cannot be written there. A pipe without a reader is refused at once, and so are a dangling link, a directory,
     /// a socket and a device that stores data.
     pub fn new(path: &Path) -> io::Result<Self> {
-        Self::replacing(path, Seen::of(path))
+        Self::replacing(path, FileIdentity::of(path))
     }
 
     /// Begins a file, which may replace the file that was seen.
     ///
     /// # Errors
-    /// As [`Draft::new`].
-    pub fn replacing(path: &Path, replaces: Seen) -> io::Result<Self> {
+    /// As [`AtomicFile::new`].
+    pub fn replacing(path: &Path, replaces: FileIdentity) -> io::Result<Self> {
         let target = match fs::canonicalize(path) {
             Ok(target) => target,
             // A link in `/proc` to a pipe leads to no path, but it does lead somewhere.
@@ -158,9 +158,9 @@ impl Draft {
     ///
     /// # Errors
     /// When it cannot be put on the disk.
-    pub fn seen(&self) -> io::Result<Seen> {
+    pub fn seen(&self) -> io::Result<FileIdentity> {
         self.file.sync_all()?;
-        Ok(Seen::of_metadata(Some(&self.file.metadata()?)))
+        Ok(FileIdentity::of_metadata(Some(&self.file.metadata()?)))
     }
 
     /// Puts the file in place when it is on the disk. It replaces only the file that it may replace.
@@ -169,7 +169,7 @@ impl Draft {
     /// When that fails, or another process made or changed a file of that name meanwhile. The draft then keeps its own
     /// name, and the error states it.
     pub fn put(self) -> io::Result<()> {
-        let now = self.names.as_ref().map_or(Seen(None), |names| Seen::of(&names.1));
+        let now = self.names.as_ref().map_or(FileIdentity(None), |names| FileIdentity::of(&names.1));
         let is_the_same = now.0.is_some() && now == self.replaces;
         let placement = if is_the_same { Placement::Replace } else { Placement::IfMissing };
         self.keep(placement, "somebody made or changed it meanwhile")
@@ -178,7 +178,7 @@ impl Draft {
     /// Moves an incomplete file into place if there is none: it never replaces a file.
     ///
     /// # Errors
-    /// As [`Draft::put`], and if there is a file of that name.
+    /// As [`AtomicFile::put`], and if there is a file of that name.
     pub fn put_if_missing(self) -> io::Result<()> {
         self.keep(Placement::IfMissing, "there is a file of that name")
     }
@@ -223,7 +223,7 @@ enum Placement {
     IfMissing,
 }
 
-impl Write for Draft {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -233,7 +233,7 @@ impl Write for Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((partial, _)) = &self.names {
             let _ = fs::remove_file(partial);
@@ -313,11 +313,11 @@ fn name_first(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Scratch;
+    use crate::testbed::ScratchDir;
 
     #[test]
     fn a_file_is_replaced_whole_and_a_link_stays() {
-        let scratch = Scratch::new("write");
+        let scratch = ScratchDir::new("write");
         let (file, link) = (scratch.path().join("file"), scratch.path().join("link"));
         std::os::unix::fs::symlink("file", &link).unwrap();
         fs::write(&file, "old").unwrap();
@@ -337,10 +337,10 @@ mod tests {
 
     #[test]
     fn a_draft_takes_no_name_that_somebody_took_meanwhile() {
-        let scratch = Scratch::new("draft");
+        let scratch = ScratchDir::new("draft");
         let path = scratch.path().join("file");
         let draft = |text: &str| {
-            let mut draft = Draft::new(&path).unwrap();
+            let mut draft = AtomicFile::new(&path).unwrap();
             draft.write_all(text.as_bytes()).unwrap();
             draft
         };
@@ -368,10 +368,10 @@ mod tests {
 
     #[test]
     fn a_link_to_nothing_is_refused_and_leaves_nothing() {
-        let scratch = Scratch::new("draft-link");
+        let scratch = ScratchDir::new("draft-link");
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let said = Draft::new(&link).unwrap_err().to_string();
+        let said = AtomicFile::new(&link).unwrap_err().to_string();
         assert_eq!(said, "it is a link to a file that is not there");
         assert!(writable(&link).is_err() && replace(&link, "text").is_err());
         assert!(link.is_symlink());
@@ -380,10 +380,10 @@ mod tests {
 
     #[test]
     fn a_draft_whose_directory_is_gone_says_so() {
-        let scratch = Scratch::new("draft-gone");
+        let scratch = ScratchDir::new("draft-gone");
         let directory = scratch.path().join("inside");
         fs::create_dir(&directory).unwrap();
-        let draft = Draft::new(&directory.join("file")).unwrap();
+        let draft = AtomicFile::new(&directory.join("file")).unwrap();
         fs::remove_dir_all(&directory).unwrap();
         let said = draft.put().unwrap_err().to_string();
         assert!(said.contains("No such file") && said.ends_with("which somebody removed"), "{said}");
@@ -391,12 +391,12 @@ mod tests {
 
     #[test]
     fn leftovers_are_drafts_that_nobody_writes() {
-        let scratch = Scratch::new("leftovers");
+        let scratch = ScratchDir::new("leftovers");
         let path = scratch.path().join("file");
         let names = |found: Vec<PathBuf>| -> Vec<String> {
             found.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
         };
-        let draft = Draft::new(&path).unwrap();
+        let draft = AtomicFile::new(&path).unwrap();
         assert_eq!(leftovers(&path), [""; 0].map(PathBuf::from));
         for name in ["file.partial-7", "file.partial-x", "file.partial-", "file", "other.partial-7"] {
             fs::write(scratch.path().join(name), "left").unwrap();
@@ -413,10 +413,10 @@ mod tests {
 
     #[test]
     fn a_draft_replaces_only_what_was_there_at_the_beginning() {
-        let scratch = Scratch::new("draft-changed");
+        let scratch = ScratchDir::new("draft-changed");
         let path = scratch.path().join("file");
         let draft = || {
-            let mut draft = Draft::new(&path).unwrap();
+            let mut draft = AtomicFile::new(&path).unwrap();
             draft.write_all(b"new").unwrap();
             draft
         };
@@ -426,15 +426,15 @@ mod tests {
         let said = begun.put().unwrap_err().to_string();
         assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's", "{said}");
         // Two drafts in a row, each begun with the state that the previous one left.
-        let seen = Seen::of(&path);
-        let second = |seen: Seen| {
-            let mut draft = Draft::replacing(&path, seen).unwrap();
+        let seen = FileIdentity::of(&path);
+        let second = |seen: FileIdentity| {
+            let mut draft = AtomicFile::replacing(&path, seen).unwrap();
             draft.write_all(b"newer").unwrap();
             let now = draft.seen().unwrap();
             draft.put().map(|()| now)
         };
         let seen = second(second(seen).unwrap()).unwrap();
-        assert_eq!(seen, Seen::of(&path));
+        assert_eq!(seen, FileIdentity::of(&path));
         fs::write(&path, "mine").unwrap();
         assert!(second(seen).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
@@ -450,15 +450,15 @@ mod tests {
 
     #[test]
     fn a_pipe_that_nobody_reads_is_refused_at_once() {
-        let scratch = Scratch::new("draft-pipe");
+        let scratch = ScratchDir::new("draft-pipe");
         let pipe = scratch.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(Draft::new(&pipe).is_err() && replace(&pipe, "text").is_err());
+        assert!(AtomicFile::new(&pipe).is_err() && replace(&pipe, "text").is_err());
     }
 
     #[test]
     fn what_is_there_is_not_created() {
-        let scratch = Scratch::new("create");
+        let scratch = ScratchDir::new("create");
         let path = scratch.path().join("file");
         create_new(&path, |out| out.write_all(b"one")).unwrap();
         assert_eq!(create_new(&path, |_| Ok(())).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn a_private_file_is_its_owners_and_replaces_nothing() {
         use std::os::unix::fs::PermissionsExt;
-        let scratch = Scratch::new("write-private");
+        let scratch = ScratchDir::new("write-private");
         let path = scratch.path().join("secret");
         create_private(&path, b"one").unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);

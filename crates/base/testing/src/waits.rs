@@ -63,9 +63,9 @@ pub fn joined<T>(within: Duration, what: &str, thread: JoinHandle<T>) -> T {
 }
 
 /// Wakes a thread that sleeps in [`block_on`].
-struct Parked(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Parked {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -79,7 +79,7 @@ impl Wake for Parked {
 pub fn block_on<T>(within: Duration, what: &str, future: impl Future<Output = T>) -> T {
     let deadline = Deadline::new(within);
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Parked(thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {

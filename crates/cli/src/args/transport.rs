@@ -66,11 +66,11 @@ pub(crate) struct PerfArgs {
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]
-    pub(crate) call: CallArgs,
+    pub(crate) call: ConnectArgs,
     #[command(flatten)]
-    pub(crate) desk: DeskArgs,
+    pub(crate) desk: ListenArgs,
     #[command(flatten)]
-    pub(crate) end: EndArgs,
+    pub(crate) end: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -98,9 +98,9 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) call: CallArgs,
+    pub(crate) call: ConnectArgs,
     #[command(flatten)]
-    pub(crate) end: EndArgs,
+    pub(crate) end: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -137,9 +137,9 @@ pub(crate) struct RecvArgs {
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
-    pub(crate) desk: DeskArgs,
+    pub(crate) desk: ListenArgs,
     #[command(flatten)]
-    pub(crate) end: EndArgs,
+    pub(crate) end: EndpointArgs,
 }
 
 /// Output of a file transfer.
@@ -212,7 +212,7 @@ pub(crate) struct FarArgs {
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) end: EndArgs,
+    pub(crate) end: EndpointArgs,
 }
 
 #[derive(Args, Debug)]
@@ -251,14 +251,14 @@ pub(crate) struct NearArgs {
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) call: CallArgs,
+    pub(crate) call: ConnectArgs,
     #[command(flatten)]
-    pub(crate) end: EndArgs,
+    pub(crate) end: EndpointArgs,
 }
 
 /// Authentication of the listener by a client.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct CallArgs {
+pub(crate) struct ConnectArgs {
     /// Key fingerprint that the listener must have; needed with an address, not with a ticket.
     #[arg(long, value_name = "SHA256:...", conflicts_with = "insecure")]
     pub(crate) fingerprint: Option<String>,
@@ -269,7 +269,7 @@ pub(crate) struct CallArgs {
 
 /// Admission of clients by a listener.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct DeskArgs {
+pub(crate) struct ListenArgs {
     /// Accept the ticket more than once, and keep listening after the first client.
     #[arg(long)]
     pub(crate) keep: bool,
@@ -291,7 +291,7 @@ pub(crate) struct DeskArgs {
 
 /// Settings of one end of a connection: control law, limits, identity.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct EndArgs {
+pub(crate) struct EndpointArgs {
     /// Control law for sending; `narrows laws` lists them.
     ///
     /// Laws that need credits or INT are refused. Each path has its own instance unless --one-law is given. Default:

@@ -3,25 +3,25 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
-use experiment::Module;
+use experiment::SwitchController;
 use fabric::{Limit, LinkClass};
-use flow::PathChoice;
-use laws::Permit;
-use results::causes::{Said, causes};
+use flow::LoadBalancing;
+use laws::SendLimits;
+use results::causes::{RunWarnings, causes};
 use results::conditions::NO_LIMIT;
 use scenario::{
-    CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, Report, SwitchLine,
+    CableLine, CheckedRun, ClassLine, ClassLoad, CodingLine, FlowClass, LinkLoad, Overrides, RunReport, SwitchLine,
 };
 use serde_json::Value;
 use study::{check_tables, count, known_schemes, tables};
 use units::{Bytes, Rate};
 
 use crate::args::CheckArgs;
-use crate::exit::{Failure, print, tell};
-use crate::sheet::{Cell, Datum, Row, Sheet, print_csv};
+use crate::exit::{CommandFailure, print, tell};
+use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, print_csv};
 use crate::table::bytes;
 
-pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+pub(crate) fn check(args: &CheckArgs) -> Result<(), CommandFailure> {
     let overrides = Overrides { set: args.set.clone(), scale: args.scale.clone(), ..Overrides::default() };
     let (mut failures, mut loaded) = (Vec::new(), Vec::new());
     let shown = |run: &&CheckedRun| args.schemes.is_empty() || args.schemes.contains(&run.scheme);
@@ -33,7 +33,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
             tables(&scenario)?;
             let report = scenario::check(&scenario)?;
             check_tables(&scenario)?;
-            Ok::<_, Failure>((report, scenario))
+            Ok::<_, CommandFailure>((report, scenario))
         };
         match checked() {
             Ok((report, scenario)) if args.resolved => {
@@ -57,13 +57,13 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     if args.csv && !loaded.is_empty() {
         print_csv(&loaded, None)?;
     }
-    if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
+    if failures.is_empty() { Ok(()) } else { Err(CommandFailure::Input(failures.join("\n\n"))) }
 }
 
 /// The maximum number of lines of differences between runs, and of warnings. With one run in full that is about a
 /// screen.
-const MOST_DIFFERENT: usize = 14;
-const MOST_WARNINGS: usize = 6;
+const MAX_DIFFERENT: usize = 14;
+const MAX_WARNINGS: usize = 6;
 
 /// The runs of some schemes, or of all if none is named: the first run in full, then the differences between runs.
 fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
@@ -99,14 +99,14 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     if different.is_empty() {
         text.push_str("\nthe others: as above\n");
     }
-    cut(&mut text, "\nwhat differs\n", &different, MOST_DIFFERENT);
+    cut(&mut text, "\nwhat differs\n", &different, MAX_DIFFERENT);
     let said = |word: &str, texts: fn(&CheckedRun) -> &Vec<String>| {
-        let of = shown.iter().zip(&points).map(|(run, point)| Said { run: &run.id, point, texts: texts(run) });
+        let of = shown.iter().zip(&points).map(|(run, point)| RunWarnings { run: &run.id, point, texts: texts(run) });
         let causes = causes(&of.collect::<Vec<_>>()).into_iter();
         causes.map(|cause| format!("{word}: {cause}")).collect::<Vec<String>>()
     };
-    cut(&mut text, "\n", &said("warning", |run| &run.warnings), MOST_WARNINGS);
-    cut(&mut text, "\n", &said("note", |run| &run.notes), MOST_WARNINGS);
+    cut(&mut text, "\n", &said("warning", |run| &run.warnings), MAX_WARNINGS);
+    cut(&mut text, "\n", &said("note", |run| &run.notes), MAX_WARNINGS);
     text
 }
 
@@ -117,14 +117,14 @@ struct Fact {
 }
 
 /// The texts about one topic, each with the runs that it is about.
-type Groups = Vec<(String, Vec<usize>)>;
+type TopicTexts = Vec<(String, Vec<usize>)>;
 
 /// Groups the facts of all runs by topic. The first run's topics are first, in its order.
-fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
-    let mut topics: Vec<(&str, Groups)> = Vec::new();
+fn by_topic(all: &[Vec<Fact>]) -> Vec<TopicTexts> {
+    let mut topics: Vec<(&str, TopicTexts)> = Vec::new();
     for (run, fact) in all.iter().enumerate().flat_map(|(run, facts)| facts.iter().map(move |fact| (run, fact))) {
         let place = topics.iter().position(|(topic, _)| *topic == fact.topic).unwrap_or_else(|| {
-            topics.push((&fact.topic, Groups::new()));
+            topics.push((&fact.topic, TopicTexts::new()));
             topics.len() - 1
         });
         let groups = &mut topics[place].1;
@@ -138,7 +138,7 @@ fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
 
 /// Returns the differences in a topic: the keys of the grid that it depends on, and an example from another run than
 /// the first.
-fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Value)>]) -> [String; 2] {
+fn different(groups: &TopicTexts, shown: &[&CheckedRun], points: &[Vec<(String, Value)>]) -> [String; 2] {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in points.iter().flatten() {
         if !keys.contains(&key.as_str()) && depends(groups, points, key) {
@@ -153,7 +153,7 @@ fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Valu
 }
 
 /// Returns whether any two runs that differ in this key alone have different texts.
-fn depends(groups: &Groups, points: &[Vec<(String, Value)>], key: &str) -> bool {
+fn depends(groups: &TopicTexts, points: &[Vec<(String, Value)>], key: &str) -> bool {
     let said_by = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
     let mut seen = Vec::new();
     (0..points.len()).any(|run| {
@@ -250,8 +250,8 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
     }
     for (module, ports) in &report.modules {
         let topic = match module {
-            Module::RateCalculation(_) => "far end",
-            Module::RateLimiting(_) => "near end",
+            SwitchController::RateCalculation(_) => "far end",
+            SwitchController::RateLimiting(_) => "near end",
         };
         say(topic, controller(module, *ports));
     }
@@ -314,22 +314,22 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
 fn beginning(line: &ClassLine) -> String {
     let range = |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
     let bdp = range(bytes(line.least.bdp.get()), bytes(line.most.bdp.get()));
-    let begins = range(permit(line.least.permit), permit(line.most.permit));
+    let begins = range(permit(line.least.send_limits), permit(line.most.send_limits));
     format!("; bandwidth-delay product {bdp}; initial window {begins}")
 }
 
 /// Returns the send limits before the first acknowledgement, in words.
-fn permit(permit: Option<Permit>) -> String {
+fn permit(permit: Option<SendLimits>) -> String {
     match permit {
         // A window of a terabyte limits nothing.
-        Some(Permit { window, pacing }) if window != Bytes::MAX && window.get() >= NO_LIMIT => {
-            self::permit(Some(Permit { window: Bytes::MAX, pacing }))
+        Some(SendLimits { window, pacing }) if window != Bytes::MAX && window.get() >= NO_LIMIT => {
+            self::permit(Some(SendLimits { window: Bytes::MAX, pacing }))
         }
         None => "by credits, or of an external law".to_owned(),
-        Some(Permit { window: Bytes::MAX, pacing: Rate::MAX }) => "unlimited".to_owned(),
-        Some(Permit { window: Bytes::MAX, pacing }) => format!("unlimited at {pacing}"),
-        Some(Permit { window, pacing: Rate::MAX }) => bytes(window.get()),
-        Some(Permit { window, pacing }) => format!("{} at {pacing}", bytes(window.get())),
+        Some(SendLimits { window: Bytes::MAX, pacing: Rate::MAX }) => "unlimited".to_owned(),
+        Some(SendLimits { window: Bytes::MAX, pacing }) => format!("unlimited at {pacing}"),
+        Some(SendLimits { window, pacing: Rate::MAX }) => bytes(window.get()),
+        Some(SendLimits { window, pacing }) => format!("{} at {pacing}", bytes(window.get())),
     }
 }
 
@@ -343,15 +343,15 @@ fn links(run: &CheckedRun, path: &str) -> Sheet {
         let most = if most.is_empty() { "-".to_owned() } else { most.join("\n") };
         let share = |ppm: u64| Some(ppm as f64 / 1e6);
         let cells = vec![
-            Cell::count(load.links as u64),
-            Cell::new(load.capacity.to_string(), "bps", Datum::Whole(load.capacity.bps())),
-            Cell::new(bytes(load.payload.get()), "bytes", Datum::Whole(load.payload.get())),
-            Cell::new(by_arrivals(load), "", share(load.arrivals_ppm).filter(|load| *load > 0.0)),
-            Cell::new(most, "", ppm.and_then(share)).with("link", Datum::Text(link)),
+            SheetCell::count(load.links as u64),
+            SheetCell::new(load.capacity.to_string(), "bps", Datum::Whole(load.capacity.bps())),
+            SheetCell::new(bytes(load.payload.get()), "bytes", Datum::Whole(load.payload.get())),
+            SheetCell::new(by_arrivals(load), "", share(load.arrivals_ppm).filter(|load| *load > 0.0)),
+            SheetCell::new(most, "", ppm.and_then(share)).with("link", Datum::Text(link)),
         ];
         let keys = [("scenario", path), ("run", &run.id)];
         let keys = keys.map(|(key, value)| (key.to_owned(), Datum::Text(value.to_owned()))).into();
-        Row { name: load.class.name().to_owned(), keys, cells }
+        SheetRow { name: load.class.name().to_owned(), keys, cells }
     };
     let columns = ["links", "capacity", "payload that crosses", "mean load by arrivals", "most loaded"];
     let rows = run.report.loads.iter().map(row).collect();
@@ -370,7 +370,7 @@ fn drawn(sheet: &Sheet) -> String {
 }
 
 /// The most loaded links of a class, in each direction between datacenters.
-fn most_loaded(report: &Report, class: LinkClass) -> Vec<&LinkLoad> {
+fn most_loaded(report: &RunReport, class: LinkClass) -> Vec<&LinkLoad> {
     report.most_loaded.iter().filter(|load| load.class == class).collect()
 }
 
@@ -396,10 +396,10 @@ fn percent(ppm: u64) -> String {
 }
 
 /// Returns the flows' load balancing, where it does more than keep or spray.
-fn paths(path: PathChoice) -> Option<String> {
+fn paths(path: LoadBalancing) -> Option<String> {
     match path {
-        PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::PerPacket(_) => None,
-        PathChoice::UnoLb(uno_lb) => {
+        LoadBalancing::PerFlow | LoadBalancing::AfterTimeout | LoadBalancing::PerPacket(_) => None,
+        LoadBalancing::UnoLb(uno_lb) => {
             let recent = uno_lb.recent.map_or("a base round trip".to_owned(), |span| span.to_string());
             let rule = if uno_lb.random {
                 "silent ones draw another path".to_owned()
@@ -409,14 +409,14 @@ fn paths(path: PathChoice) -> Option<String> {
             let laws = if path.laws() > 1 { ", each with a law of its own," } else { "" };
             Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(uno_lb.subflows.into(), "subflow")))
         }
-        PathChoice::Reps(reps) => Some(format!(
+        LoadBalancing::Reps(reps) => Some(format!(
             "paths: REPS, of {}; a timeout freezes {} for {}, then {} explore",
             count(reps.entropies.into(), "path"),
             count(reps.buffer.into(), "kept one"),
             reps.freeze,
             count(reps.explore.into(), "packet"),
         )),
-        PathChoice::Plb(plb) => Some(format!(
+        LoadBalancing::Plb(plb) => Some(format!(
             "paths: PLB, another one after {} over {:.0} % marked when idle, after {} at once",
             count(plb.idle_rounds as usize, "round trip"),
             100.0 * plb.threshold.bits() as f64 / (1u64 << 32) as f64,
@@ -462,10 +462,10 @@ fn sharing(line: &SwitchLine) -> String {
 }
 
 /// A controller of LSCC's, at `ports` ports.
-fn controller(module: &Module, ports: usize) -> String {
+fn controller(module: &SwitchController, ports: usize) -> String {
     let at = count(ports, "port");
     match module {
-        Module::RateCalculation(calculation) => format!(
+        SwitchController::RateCalculation(calculation) => format!(
             "LSCC, far end, {at}: a rate every {}, {} on their way (N); {} to {}, by up to {} each time; queue aimed at {}",
             calculation.period,
             calculation.entries(),
@@ -474,12 +474,12 @@ fn controller(module: &Module, ports: usize) -> String {
             calculation.step,
             bytes(calculation.reference.get()),
         ),
-        Module::RateLimiting(limiting) if limiting.telemetry => {
+        SwitchController::RateLimiting(limiting) if limiting.telemetry => {
             format!(
                 "LSCC, near end, {at}: sources get the reports of ports, and the pseudo-queue, for each data packet"
             )
         }
-        Module::RateLimiting(limiting) => format!(
+        SwitchController::RateLimiting(limiting) => format!(
             "LSCC, near end, {at}: sources are told over a pseudo-queue of {}, every {} at most; flows under {} are told \
              unmarked, too; marks are kept for {}",
             bytes(limiting.reference.get()),

@@ -8,24 +8,24 @@ use results::claims::possible::dimension;
 use results::claims::{Dimension, Runs, expression_of_a_run, value};
 use results::score::{Reference, Score, ScoreError, usual_cells};
 use results::{RunResults, initial_window_lines, load_lines};
-use study::size::{self, Objective, Sized, Tried};
+use study::size::{self, Objective, SizingResult, TrialResult};
 
-use super::size::{Answer, Read, Request, in_words, nothing_holds, objective, range};
+use super::size::{SearchOutcome, SizeRequest, SizingScenario, in_words, nothing_holds, objective, range};
 use crate::args::ChooseArgs;
-use crate::exit::{Failure, print, tell};
-use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
+use crate::exit::{CommandFailure, print, tell};
+use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
 
-pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
+pub(crate) fn choose(args: &ChooseArgs) -> Result<(), CommandFailure> {
     let ChooseArgs { file, objectives, within, cell, search, common } = args;
     check_csv(&common.csv, &["choices", "answers", "tried"])?;
-    let request = Request { command: "choose", file, objectives, search, common };
+    let request = SizeRequest { command: "choose", file, objectives, search, common };
     let read = request.read()?;
     // Metrics are checked before any run.
     let names = study::metric_names(&read.plain)?;
     let given = request.objectives(&names)?;
     for metric in cell {
-        let wrong = |error: &dyn Display| Failure::Input(format!("error: --cell `{metric}`: {error}"));
+        let wrong = |error: &dyn Display| CommandFailure::Input(format!("error: --cell `{metric}`: {error}"));
         let expr = expression_of_a_run(metric).map_err(|error| wrong(&error))?;
         if expr.is_constant() {
             return Err(wrong(&"no metric"));
@@ -55,19 +55,21 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), Failure> {
     if choice.first().is_some() { Ok(()) } else { Err(nothing_holds(&answer.asked)) }
 }
 
-fn wrong(error: &ScoreError) -> Failure {
-    Failure::Input(format!("error: {error}\nhelp: --cell names what is scored, as in --cell 'p99(inter.slowdown)'"))
+fn wrong(error: &ScoreError) -> CommandFailure {
+    CommandFailure::Input(format!(
+        "error: {error}\nhelp: --cell names what is scored, as in --cell 'p99(inter.slowdown)'"
+    ))
 }
 
 /// Given metrics, or the usual ones.
-fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
+fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFailure> {
     if !given.is_empty() {
         return Ok(given.to_vec());
     }
     let (cells, without) = usual_cells(runs);
     if cells.is_empty() {
         let help = "--cell names what is scored, as in --cell 'p50(all.fct)'";
-        return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
+        return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {
         tell(&format!("warning: {why}"));
@@ -77,7 +79,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
 
 /// The default objectives: each 99th percentile, or each metric where there is none, within a share of the best
 /// scheme's mean at the worst point.
-fn near_the_best(reference: &Reference, runs: &[RunResults], within: f64) -> Result<Vec<Objective>, Failure> {
+fn near_the_best(reference: &Reference, runs: &[RunResults], within: f64) -> Result<Vec<Objective>, CommandFailure> {
     let is_tail = |cell: &String| cell.contains("p99");
     let all = !reference.cells.iter().any(is_tail);
     let bound = |place: usize| {
@@ -106,7 +108,7 @@ fn literal(metric: &str, bound: f64, runs: &[RunResults]) -> String {
 }
 
 /// The schemes' scores, each at the setting that was found for it; none where no scheme holds, or a metric has no value there.
-fn at_settings(answer: &Answer, cells: &[String]) -> Vec<Score> {
+fn at_settings(answer: &SearchOutcome, cells: &[String]) -> Vec<Score> {
     let sized_keys: Vec<&str> = std::iter::once(&answer.asked.key)
         .chain(answer.asked.choices.iter().map(|it| &it.key))
         .map(String::as_str)
@@ -131,19 +133,19 @@ fn at_settings(answer: &Answer, cells: &[String]) -> Vec<Score> {
 
 /// The joined answer.
 struct Choice<'a> {
-    answer: &'a Answer,
+    answer: &'a SearchOutcome,
     as_written: &'a [Score],
     at_settings: &'a [Score],
 }
 
 impl Choice<'_> {
     /// The scheme that holds the objectives with the least score at its setting.
-    fn first(&self) -> Option<(&Sized, &Tried)> {
+    fn first(&self) -> Option<(&SizingResult, &TrialResult)> {
         let holding = self.answer.found.sized.iter().filter_map(|it| Some((it, it.least.as_ref()?)));
         holding.min_by(|(a, _), (b, _)| self.there(a).total_cmp(&self.there(b)))
     }
 
-    fn there(&self, sized: &Sized) -> f64 {
+    fn there(&self, sized: &SizingResult) -> f64 {
         g_of(self.at_settings, &sized.scheme).unwrap_or(f64::INFINITY)
     }
 
@@ -162,7 +164,7 @@ impl Choice<'_> {
     }
 
     /// Limits of the first choice: schemes as good as it, and those that were not searched.
-    fn caveats(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
+    fn caveats(&self, request: &SizeRequest<'_>, read: &SizingScenario) -> Vec<String> {
         let mut lines = Vec::new();
         let ties: Vec<String> = self.ties().iter().map(|it| format!("{} ({:.3})", it.label, it.g)).collect();
         if !ties.is_empty() {
@@ -181,25 +183,25 @@ impl Choice<'_> {
     }
 
     /// Schemes that lack the key to be minimised.
-    fn not_searched(&self, request: &Request<'_>, read: &Read) -> Vec<String> {
+    fn not_searched(&self, request: &SizeRequest<'_>, read: &SizingScenario) -> Vec<String> {
         let sized = &self.answer.asked.schemes;
         request.schemes(&read.plain).into_iter().filter(|it| !sized.contains(it)).collect()
     }
 
     fn sheet(&self) -> Sheet {
         let asked = &self.answer.asked;
-        let row = |sized: &Sized| {
+        let row = |sized: &SizingResult| {
             let at = sized.least.as_ref().or(sized.fails.as_ref());
             let value = sized.least.as_ref().map_or_else(
-                || Cell::new(format!("none of {}", range(asked)), "", Datum::Absent),
-                |it| Cell::text(it.value.clone()),
+                || SheetCell::new(format!("none of {}", range(asked)), "", Datum::Absent),
+                |it| SheetCell::text(it.value.clone()),
             );
             let setting = at.map_or_else(Vec::new, |it| it.setting.clone());
             let setting: Vec<String> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let closest =
                 at.and_then(|it| (0..it.measured.len()).min_by(|&a, &b| margin(it, a).total_cmp(&margin(it, b))));
             let closest = closest.zip(at).map_or_else(
-                || Cell::text(""),
+                || SheetCell::text(""),
                 |(place, it)| {
                     let (objective, measured) = (&asked.objectives[place].text, &it.measured[place]);
                     let (worst, unit) = measured.worst.map_or((None, String::new()), |worst| {
@@ -208,18 +210,18 @@ impl Choice<'_> {
                     });
                     let worst_word = if unit.is_empty() { "worst".to_owned() } else { format!("worst_{unit}") };
                     let shown = format!("{objective}: {}", in_words(measured));
-                    let cell = Cell::new(shown, "", Datum::Text(objective.clone()));
+                    let cell = SheetCell::new(shown, "", Datum::Text(objective.clone()));
                     cell.with(&worst_word, worst).with("margin", measured.margin)
                 },
             );
             let score = |scores: &[Score]| {
                 let g = g_of(scores, &sized.scheme);
-                Cell::new(g.map_or("-".into(), |g| format!("{g:.3}")), "", g)
+                SheetCell::new(g.map_or("-".into(), |g| format!("{g:.3}")), "", g)
             };
-            let there = if sized.least.is_some() { score(self.at_settings) } else { Cell::new("-", "", None) };
-            let other = Cell::new(setting.join("\n"), "", Datum::Text(setting.join(" ")));
+            let there = if sized.least.is_some() { score(self.at_settings) } else { SheetCell::new("-", "", None) };
+            let other = SheetCell::new(setting.join("\n"), "", Datum::Text(setting.join(" ")));
             let cells = vec![value, other, closest, there, score(self.as_written)];
-            Row { name: self.answer.label(&sized.scheme), keys: Vec::new(), cells }
+            SheetRow { name: self.answer.label(&sized.scheme), keys: Vec::new(), cells }
         };
         let heads = [&asked.key, "other settings", "tightest objective", "score there", "score as written"];
         let columns = heads.map(ToString::to_string).into();
@@ -227,7 +229,7 @@ impl Choice<'_> {
         Sheet { name: "choices", title: String::new(), first: "scheme", columns, rows }
     }
 
-    fn text(&self, request: &Request<'_>, read: &Read, cells: &[String]) -> String {
+    fn text(&self, request: &SizeRequest<'_>, read: &SizingScenario, cells: &[String]) -> String {
         let asked = &self.answer.asked;
         let mut text = format!("{}\n", table::wrapped(&self.sheet()));
         let measured = self.answer.found.sized.iter().filter_map(|it| it.least.as_ref().or(it.fails.as_ref()));
@@ -286,7 +288,7 @@ impl Choice<'_> {
         text
     }
 
-    fn json(&self, request: &Request<'_>, read: &Read, cells: &[String]) -> serde_json::Value {
+    fn json(&self, request: &SizeRequest<'_>, read: &SizingScenario, cells: &[String]) -> serde_json::Value {
         let first = self.first().map(|(sized, least)| {
             let setting: serde_json::Map<_, _> =
                 least.setting.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
@@ -308,7 +310,7 @@ fn tried_beside(asked: &size::Sizing) -> String {
     asked.choices.iter().map(|it| format!("{}={}", it.key, it.values.join(","))).collect::<Vec<_>>().join(" ")
 }
 
-fn margin(tried: &Tried, objective: usize) -> f64 {
+fn margin(tried: &TrialResult, objective: usize) -> f64 {
     tried.measured[objective].margin.unwrap_or(if tried.measured[objective].holds {
         f64::INFINITY
     } else {

@@ -5,18 +5,20 @@ use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use results::averages::point_of;
-use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
+use results::compare::{
+    MetricChange, MetricComparison, MetricUnit, RunComparison, RunsComparison, compare as compare_summaries,
+};
 use results::settings::{Differing, differing, differing_below};
 use results::store::{Set, load_set};
-use results::{Host, RunResults};
+use results::{BackendKind, RunResults};
 
 use crate::args::CompareArgs;
-use crate::exit::{Failure, print, tell};
-use crate::sheet::{self, Cell as Drawn, Sheet, check_csv, print_csv};
+use crate::exit::{CommandFailure, print, tell};
+use crate::sheet::{self, Sheet, SheetCell as Drawn, check_csv, print_csv};
 use crate::table::{bytes, time};
 use study::{count, first_of};
 
-pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["metrics"])?;
     let (before, after) = both(args)?;
     let incomplete = lacking(args, &before, &after);
@@ -25,7 +27,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let comparison =
         compare_summaries(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>(), args.tolerance);
     if comparison.pairs.is_empty() && !incomplete.is_empty() {
-        return Err(Failure::Regression(incomplete.join("\n")));
+        return Err(CommandFailure::Regression(incomplete.join("\n")));
     }
     if comparison.pairs.is_empty() {
         return Err(nothing_in_common(args, &comparison.only_before, &comparison.only_after));
@@ -42,11 +44,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if comparison.regressed() {
         worse.insert(0, what_is_worse(&comparison));
     }
-    if worse.is_empty() { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
+    if worse.is_empty() { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
 }
 
 /// Reads both sets, and prints their defects and the settings in which they differ.
-pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
+pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), CommandFailure> {
     let (before, after) = (read_set(&args.before)?, read_set(&args.after)?);
     if let Some(said) = other_settings(&before, &after) {
         tell(&said);
@@ -55,7 +57,7 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
 }
 
 /// Reads a set, and prints its defects.
-pub(super) fn read_set(directory: &Path) -> Result<Set, Failure> {
+pub(super) fn read_set(directory: &Path) -> Result<Set, CommandFailure> {
     let set = load_set(directory)?;
     for said in what_it_lacks(directory, &set) {
         tell(&said);
@@ -136,8 +138,8 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
 }
 
 /// A relative difference, or what is wrong with it.
-pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only_after: &[String]) -> Failure {
-    Failure::Input(format!(
+pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only_after: &[String]) -> CommandFailure {
+    CommandFailure::Input(format!(
         "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \
          matched by name, which is the scheme and the grid point; compare results of the same scenario",
         only_before.join("; "),
@@ -148,8 +150,8 @@ pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only
 }
 
 /// Returns the regressions, in a line.
-fn what_is_worse(comparison: &Comparison) -> String {
-    let worse = |pair: &Pair| pair.rows.iter().filter(|row| row.change == Change::Regressed).count();
+fn what_is_worse(comparison: &RunsComparison) -> String {
+    let worse = |pair: &RunComparison| pair.rows.iter().filter(|row| row.change == MetricChange::Regressed).count();
     let pairs = || comparison.pairs.iter().filter(|pair| pair.regressed());
     let metrics = pairs().map(worse).sum();
     let mut parts = Vec::new();
@@ -165,9 +167,9 @@ fn what_is_worse(comparison: &Comparison) -> String {
 }
 
 /// All metrics of all pairs of runs.
-fn metrics(comparison: &Comparison) -> Sheet {
-    let rows_of = |pair: &Pair| {
-        let row = |row: &Row| {
+fn metrics(comparison: &RunsComparison) -> Sheet {
+    let rows_of = |pair: &RunComparison| {
+        let row = |row: &MetricComparison| {
             let value = |value: Option<f64>| value.map_or("-".into(), |value| shown_as(row.kind, value));
             let cells = vec![
                 Drawn::text(&row.metric),
@@ -176,7 +178,7 @@ fn metrics(comparison: &Comparison) -> Sheet {
                 Drawn::new("", "", row.ratio),
                 Drawn::text(word(row.change)),
             ];
-            sheet::Row { name: pair.after.clone(), keys: Vec::new(), cells }
+            sheet::SheetRow { name: pair.after.clone(), keys: Vec::new(), cells }
         };
         let there = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some());
         there.map(row).collect::<Vec<_>>()
@@ -187,22 +189,23 @@ fn metrics(comparison: &Comparison) -> Sheet {
 }
 
 /// A difference in a word; none where it is neither.
-const fn word(change: Change) -> &'static str {
+const fn word(change: MetricChange) -> &'static str {
     match change {
-        Change::Improved => "better",
-        Change::Regressed => "worse",
-        Change::Same | Change::Different => "",
+        MetricChange::Improved => "better",
+        MetricChange::Regressed => "worse",
+        MetricChange::Same | MetricChange::Different => "",
     }
 }
 
-fn describe(comparison: &Comparison) -> String {
+fn describe(comparison: &RunsComparison) -> String {
     let mut text = String::new();
     for pair in &comparison.pairs {
-        let shown: Vec<&Row> = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some()).collect();
-        let same = shown.iter().filter(|row| row.change == Change::Same).count();
+        let shown: Vec<&MetricComparison> =
+            pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some()).collect();
+        let same = shown.iter().filter(|row| row.change == MetricChange::Same).count();
         let both = [pair.before_host, pair.after_host];
-        let name = |run: &str, host: Host| match both {
-            [Host::Simulator, Host::Simulator] => run.to_owned(),
+        let name = |run: &str, host: BackendKind| match both {
+            [BackendKind::Simulator, BackendKind::Simulator] => run.to_owned(),
             _ => format!("{run} ({host})"),
         };
         let (before, after) = (name(&pair.before, both[0]), name(&pair.after, both[1]));
@@ -210,7 +213,7 @@ fn describe(comparison: &Comparison) -> String {
         let mut table = Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_header(["metric", "before", "after", "ratio", ""]);
-        for row in shown.iter().filter(|row| row.change != Change::Same) {
+        for row in shown.iter().filter(|row| row.change != MetricChange::Same) {
             let value = |value: Option<f64>| value.map_or("-".into(), |value| shown_as(row.kind, value));
             let word = word(row.change);
             let word = match pair.unsound {
@@ -236,12 +239,12 @@ fn describe(comparison: &Comparison) -> String {
     text
 }
 
-fn shown_as(kind: Kind, value: f64) -> String {
+fn shown_as(kind: MetricUnit, value: f64) -> String {
     match kind {
-        Kind::Ns => time(value),
-        Kind::Bytes => bytes(value as u64),
-        Kind::Bps => format!("{:.3} Gb/s", value / 1e9),
-        Kind::Count => format!("{value:.0}"),
-        Kind::Ratio | Kind::Index => format!("{value:.3}"),
+        MetricUnit::Ns => time(value),
+        MetricUnit::Bytes => bytes(value as u64),
+        MetricUnit::Bps => format!("{:.3} Gb/s", value / 1e9),
+        MetricUnit::Count => format!("{value:.0}"),
+        MetricUnit::Ratio | MetricUnit::Index => format!("{value:.3}"),
     }
 }

@@ -4,12 +4,12 @@ use scenario::parse;
 use study::Simulator;
 
 use crate::args::DemoArgs;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::sheet::check_csv;
 
 const DEMO: &str = include_str!("../../scenarios/demo.toml");
 
-pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<(), CommandFailure> {
     check_csv(&args.common.csv, &super::run::TABLES)?;
     let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None))?;
     super::run::all_of(

@@ -9,10 +9,10 @@ use study::unrepeatable;
 use super::compare::read_set;
 use super::show::{chosen, not_a_file};
 use crate::args::ExplainArgs;
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 use crate::sheet::check_csv;
 
-pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+pub(crate) fn explain(args: &ExplainArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, if args.traits { &traits::TABLES } else { &causes::TABLES })?;
     not_a_file(&args.directory)?;
     let runs = runs(args)?;
@@ -23,7 +23,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         let replays = [(args.flow.is_some(), "--flow"), (args.bins, "--bins"), (args.all, "--all")];
         if let Some((_, option)) = replays.into_iter().find(|(given, _)| *given) {
             let help = format!("leave out {option}, or choose other runs with --only");
-            return Err(Failure::Input(format!("error: {why}, which {option} needs\nhelp: {help}")));
+            return Err(CommandFailure::Input(format!("error: {why}, which {option} needs\nhelp: {help}")));
         }
         tell(&format!("note: {why}: counters are compared instead, as with --traits"));
         return traits::explain(args, &runs);
@@ -32,10 +32,10 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// The runs that are meant.
-fn runs(args: &ExplainArgs) -> Result<Vec<RunResults>, Failure> {
+fn runs(args: &ExplainArgs) -> Result<Vec<RunResults>, CommandFailure> {
     if let Some(name) = &args.run {
         return Ok(vec![chosen(&args.directory, Some(name))?]);
     }
     let set = read_set(&args.directory)?;
-    results::chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")))
+    results::chosen(set.runs, &args.only).map_err(|error| CommandFailure::Input(format!("error: {error}")))
 }

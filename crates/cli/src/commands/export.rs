@@ -2,26 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use crate::sonic::{Asic, Buffer, Cable, Device, Headroom, Marks, Port, Revision, Threshold, Traffic};
+use crate::sonic::{
+    Asic, Device, Headroom, HeadroomCable, LosslessTraffic, Marks, Revision, SonicPort, SwitchMemory, Threshold,
+};
 use fabric::{Limit, Network, NodeId, NodeKind};
 use scenario::Overrides;
-use study::headroom::Trial;
+use study::headroom::PfcCable;
 use units::{Bytes, Frac};
 
 use crate::args::ExportSonicArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::table::bytes;
 
 /// The maximum size of a trial: cables that hold more are not tried.
 const TRIED: Bytes = Bytes::new(512 << 20);
 
-pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), Failure> {
+pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), CommandFailure> {
     let overrides = Overrides { set: args.set.clone(), ..Overrides::default() };
     let scenario = scenario::load(&args.scenario, &overrides)?;
     study::known_schemes(&scenario, args.scheme.as_slice())?;
     let wanted = |run: &scenario::Run| args.scheme.as_ref().is_none_or(|scheme| run.scheme == *scheme);
     let Some(run) = scenario.runs().into_iter().find(wanted) else {
-        return Err(Failure::Input("error: the scenario has no run".into()));
+        return Err(CommandFailure::Input("error: the scenario has no run".into()));
     };
     let setup = run.build()?.setup;
     let switch = chosen(&setup.network, args.switch.as_deref())?;
@@ -33,7 +35,7 @@ pub(crate) fn sonic(args: &ExportSonicArgs) -> Result<(), Failure> {
 }
 
 /// The switch of that name, or the first at a link between datacenters, or the first.
-fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, Failure> {
+fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, CommandFailure> {
     let switches = || {
         let nodes = network.nodes().iter().enumerate();
         nodes.filter(|(_, node)| node.kind == NodeKind::Switch).map(|(index, node)| (NodeId(index as u32), node))
@@ -44,7 +46,7 @@ fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, Failure> {
         };
         let border = switches().find(|(id, _)| is_border(*id));
         let first = border.or_else(|| switches().next()).map(|(id, _)| id);
-        return first.ok_or_else(|| Failure::Input("error: the network has no switch".into()));
+        return first.ok_or_else(|| CommandFailure::Input("error: the network has no switch".into()));
     };
     if let Some((id, _)) = switches().find(|(_, node)| node.name == name) {
         return Ok(id);
@@ -54,7 +56,7 @@ fn chosen(network: &Network, name: Option<&str>) -> Result<NodeId, Failure> {
         || format!("there are {}", study::first_of(&known.iter().map(|&it| it.to_owned()).collect::<Vec<_>>(), ", ")),
         |near| format!("did you mean `{near}`?"),
     );
-    Err(Failure::Input(format!("error: the network has no switch `{name}`\nhelp: {help}")))
+    Err(CommandFailure::Input(format!("error: the network has no switch `{name}`\nhelp: {help}")))
 }
 
 /// A switch's tables, and notes about them.
@@ -64,9 +66,9 @@ struct Exported {
 }
 
 /// A kind of cable and the notes about its headroom.
-struct Kind {
-    trial: Trial,
-    cable: Cable,
+struct CableKind {
+    trial: PfcCable,
+    cable: HeadroomCable,
     headroom: Headroom,
     own: Bytes,
     count: u64,
@@ -79,14 +81,15 @@ impl Exported {
         switch: NodeId,
         payload: u32,
         run: &str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let node = &network.nodes()[switch.0 as usize];
         let mut asic = Asic::from_name(&args.asic).unwrap_or(crate::sonic::ASICS[0]);
         asic.cell_bytes = args.cell.unwrap_or(asic.cell_bytes);
-        let traffic = Traffic { mtu_bytes: u64::from(payload).clamp(64, 65_535), small_percent: args.small_packets };
+        let traffic =
+            LosslessTraffic { mtu_bytes: u64::from(payload).clamp(64, 65_535), small_percent: args.small_packets };
         let mut notes = vec![format!("switch {} under {run}, ports in the order of its links:", node.name)];
         let mut has_phantoms = false;
-        let (mut ports, mut kinds) = (Vec::new(), BTreeMap::<(u64, u64), Kind>::new());
+        let (mut ports, mut kinds) = (Vec::new(), BTreeMap::<(u64, u64), CableKind>::new());
         for (number, link) in network.links_out(switch).enumerate() {
             let out = network.port(fabric::LinkId(link)).config();
             let link = &network.links()[link as usize];
@@ -95,7 +98,7 @@ impl Exported {
             let name = format!("Ethernet{}", 4 * number);
             let to = &network.nodes()[link.to.0 as usize].name;
             notes.push(format!("  {name}: {} to {to}, {cable_m} m", out.rate));
-            let cable = Cable {
+            let cable = HeadroomCable {
                 speed_mbps,
                 length_m: cable_m,
                 mtu_bytes: args.mtu,
@@ -105,15 +108,15 @@ impl Exported {
             let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
             let lossless = if pauses {
                 let Some(headroom) = crate::sonic::headroom(&asic, &cable, &traffic, false) else {
-                    return Err(Failure::Input(format!(
+                    return Err(CommandFailure::Input(format!(
                         "error: the port of {} to {to} has {}, a speed of which SONiC's formula knows no response time\n\
                          help: it knows 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",
                         node.name, out.rate
                     )));
                 };
-                let trial = Trial { rate: out.rate, delay: out.delay, payload: payload.min(65_000) as u16 };
+                let trial = PfcCable { rate: out.rate, delay: out.delay, payload: payload.min(65_000) as u16 };
                 let own = out.gate.headroom;
-                let kind = Kind { trial, cable, headroom, own, count: 0 };
+                let kind = CableKind { trial, cable, headroom, own, count: 0 };
                 kinds.entry((speed_mbps, cable_m)).or_insert(kind).count += 1;
                 Some((headroom, threshold(out.gate.off, &name, &mut notes)))
             } else {
@@ -125,7 +128,7 @@ impl Exported {
                 percent: ecn.max_probability.ppm().div_ceil(10_000),
             });
             has_phantoms |= out.phantom.is_some();
-            ports.push(Port { name, speed_mbps, cable_m, marks, lossless });
+            ports.push(SonicPort { name, speed_mbps, cable_m, marks, lossless });
         }
         if has_phantoms {
             notes.push("note: SONiC has no phantom queues; they are left out".into());
@@ -140,7 +143,7 @@ impl Exported {
             notes.push(kind.told()?);
         }
         let revision = if args.marks_apart { Revision::Apart } else { Revision::Shared };
-        let buffer = buffer.map(|total| Buffer { total, shared: total - kept });
+        let buffer = buffer.map(|total| SwitchMemory { total, shared: total - kept });
         let priorities = args.priorities.clone();
         Ok(Self { device: Device { ports, buffer, priorities, traffic, revision }, notes })
     }
@@ -166,10 +169,10 @@ fn of_power(power: i32) -> u64 {
     if power < 0 { one >> -power } else { one << power }
 }
 
-impl Kind {
+impl CableKind {
     /// Returns the result of the formula, and of its trial in simulation.
-    fn told(&self) -> Result<String, Failure> {
-        let Cable { speed_mbps, length_m, .. } = self.cable;
+    fn told(&self) -> Result<String, CommandFailure> {
+        let HeadroomCable { speed_mbps, length_m, .. } = self.cable;
         let xoff = self.headroom.xoff;
         let formula = format!(
             "headroom of {speed_mbps} Mb/s over {length_m} m: xoff {} by SONiC's formula; the scenario has {}",
@@ -196,23 +199,23 @@ impl Kind {
 fn too_much(
     name: &str,
     asic: &Asic,
-    traffic: &Traffic,
+    traffic: &LosslessTraffic,
     total: u64,
     kept: u64,
-    kinds: &BTreeMap<(u64, u64), Kind>,
+    kinds: &BTreeMap<(u64, u64), CableKind>,
     classes: u64,
-) -> Failure {
+) -> CommandFailure {
     let Some(longest) = kinds.values().max_by_key(|kind| kind.headroom.size * kind.count) else {
-        return Failure::Input(format!("error: switch {name} has no room"));
+        return CommandFailure::Input(format!("error: switch {name} has no room"));
     };
-    let of = |kind: &Kind| kind.headroom.size * kind.count * classes;
+    let of = |kind: &CableKind| kind.headroom.size * kind.count * classes;
     let room = total.saturating_sub(kept - of(longest));
     let each = room / (longest.count * classes).max(1);
     let then = crate::sonic::longest(asic, &longest.cable, traffic, each).map_or_else(
         || "no cable is short enough".to_owned(),
         |length_m| format!("such cables may be up to {length_m} m long"),
     );
-    Failure::Input(format!(
+    CommandFailure::Input(format!(
         "error: headroom does not fit switch {name}: {} for {} of {} Mb/s over {} m each, {} for all, of a buffer of {}\n\
          help: {then} in this buffer; or give the switch more ([switch] buffer), fewer lossless priorities, or let what \
          crosses the long link be lossy: GEMINI, Uno and On-Ramp need no pauses there, LSCC keeps its queue short",

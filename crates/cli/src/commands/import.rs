@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use scenario::import::{
-    Base, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, SimaiOptions,
-    StartUnit, TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim,
-    import_msccl, import_simai, import_traffic,
+    Base, GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, ImportNames, Imported, Placement,
+    SimaiOptions, StartUnit, TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc,
+    import_htsim, import_msccl, import_simai, import_traffic,
 };
 
 use crate::args::{
     self, ImportChakraArgs, ImportCommand, ImportGoalArgs, ImportGraphArgs, ImportHpccArgs, ImportHtsimArgs,
     ImportMscclArgs, ImportOnto, ImportSimaiArgs, ImportTrafficArgs,
 };
-use crate::exit::{Failure, print, tell};
-use crate::named_file::{Kind, NamedFile, outside_of_results};
+use crate::exit::{CommandFailure, print, tell};
+use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 
 /// The option that names the scenario, and with it the list of flows next to it.
 const OPTION: &str = "-o";
 
-pub(crate) fn import(command: &ImportCommand) -> Result<(), Failure> {
+pub(crate) fn import(command: &ImportCommand) -> Result<(), CommandFailure> {
     // Checked now, before an import that may take long.
     outside_of_results(command.output(), OPTION)?;
     files::writable(command.output())?;
@@ -56,19 +56,19 @@ impl From<scenario::Error> for ImportError {
     }
 }
 
-impl From<Failure> for ImportError {
-    fn from(failure: Failure) -> Self {
+impl From<CommandFailure> for ImportError {
+    fn from(failure: CommandFailure) -> Self {
         Self::Other(failure.to_string())
     }
 }
 
 impl From<files::Error> for ImportError {
     fn from(error: files::Error) -> Self {
-        Failure::from(error).into()
+        CommandFailure::from(error).into()
     }
 }
 
-impl From<ImportError> for Failure {
+impl From<ImportError> for CommandFailure {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Scenario(error) => error.into(),
@@ -142,7 +142,7 @@ fn htsim(args: &ImportHtsimArgs) -> Result<Imported, ImportError> {
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
     let name = named(&args.output);
-    let names = Names {
+    let names = ImportNames {
         scenario: &name,
         matrix: &shown(&args.matrix),
         topology: &args.topology.as_deref().map(shown).unwrap_or_default(),
@@ -266,12 +266,12 @@ fn named(output: &Path) -> String {
 }
 
 /// Writes the scenario and the files that belong next to it. Returns the paths as displayed.
-fn write(output: &Path, imported: &Imported) -> Result<Vec<String>, Failure> {
+fn write(output: &Path, imported: &Imported) -> Result<Vec<String>, CommandFailure> {
     // Neither is written unless both may be.
-    let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;
+    let scenario = NamedFile::new(output, OutputKind::Scenario, OPTION)?;
     let flows = imported.flows.clone();
     let flows =
-        flows.map(|(name, text)| NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text));
+        flows.map(|(name, text)| NamedFile::new(&output.with_file_name(name), OutputKind::Flows, OPTION)?.write(text));
     let written = [flows.transpose()?, Some(scenario.write(imported.toml.clone())?)];
     Ok(written.iter().flatten().map(|path| path.display().to_string()).collect())
 }

@@ -1,11 +1,11 @@
 //! `narrows laws`: the list of laws.
 
-use laws::catalog::{Kind, LawInfo, ParamInfo, Quantity};
+use laws::catalog::{LawInfo, LawKind, ParamInfo, Quantity};
 use serde_json::json;
 
 use crate::args::LawsArgs;
-use crate::exit::{Failure, print};
-use crate::sheet::{Cell, Row, Sheet, print_csv};
+use crate::exit::{CommandFailure, print};
+use crate::sheet::{Sheet, SheetCell, SheetRow, print_csv};
 
 /// Mechanisms that work around laws and are no laws, with the table or key that sets them.
 const AROUND: [(&str, &str); 6] = [
@@ -17,17 +17,19 @@ const AROUND: [(&str, &str); 6] = [
     ("plb", "`path` of [host]"),
 ];
 
-pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
+pub(crate) fn laws(args: &LawsArgs) -> Result<(), CommandFailure> {
     let chosen: Vec<&LawInfo> = match &args.law {
-        None => Kind::ALL.iter().map(|kind| kind.info()).collect(),
+        None => LawKind::ALL.iter().map(|kind| kind.info()).collect(),
         Some(name) => {
-            let known = || Kind::ALL.iter().map(|kind| kind.info().name).collect::<Vec<_>>();
+            let known = || LawKind::ALL.iter().map(|kind| kind.info().name).collect::<Vec<_>>();
             let around = AROUND.iter().find(|(other, _)| *other == name.to_lowercase().replace('_', "-"));
             let unknown = || match around {
-                Some((_, set)) => Failure::Input(format!("error: `{name}` is no law: it works around one; see {set}")),
-                None => Failure::unknown(&format!("no law `{name}`"), name, &known()),
+                Some((_, set)) => {
+                    CommandFailure::Input(format!("error: `{name}` is no law: it works around one; see {set}"))
+                }
+                None => CommandFailure::unknown(&format!("no law `{name}`"), name, &known()),
             };
-            vec![Kind::from_name(name).ok_or_else(unknown)?.info()]
+            vec![LawKind::from_name(name).ok_or_else(unknown)?.info()]
         }
     };
     if args.json {
@@ -41,10 +43,10 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
         }
         return print(&one(chosen[0], &params));
     }
-    let row = |law: &&LawInfo| Row {
+    let row = |law: &&LawInfo| SheetRow {
         name: law.name.to_owned(),
         keys: Vec::new(),
-        cells: [law.summary, law.signals, law.source].map(Cell::text).into(),
+        cells: [law.summary, law.signals, law.source].map(SheetCell::text).into(),
     };
     let columns = ["what it does", "reacts to", "from"].map(str::to_owned).into();
     let rows = chosen.iter().map(row).collect();
@@ -64,8 +66,8 @@ fn parameters(law: &LawInfo) -> Sheet {
             format!("{} to {}", param.lowest, param.highest)
         };
         let kind = format!("{:?}", param.quantity).to_lowercase();
-        let cells = [kind, param.default.to_owned(), range, param.doc.to_owned()].map(Cell::text).into();
-        Row { name: param.name.to_owned(), keys: Vec::new(), cells }
+        let cells = [kind, param.default.to_owned(), range, param.doc.to_owned()].map(SheetCell::text).into();
+        SheetRow { name: param.name.to_owned(), keys: Vec::new(), cells }
     };
     let columns = ["kind", "default", "range", "what it is"].map(str::to_owned).into();
     let rows = law.params.iter().map(row).collect();

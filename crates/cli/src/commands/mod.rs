@@ -12,10 +12,10 @@ pub(crate) mod emulate {
     //! `narrows emulate`, which needs Linux.
 
     use crate::args::EmulateArgs;
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
-    pub(crate) fn emulate(_: &EmulateArgs) -> Result<(), Failure> {
-        Err(Failure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
+    pub(crate) fn emulate(_: &EmulateArgs) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
     }
 }
 pub(crate) mod explain;
@@ -27,10 +27,10 @@ pub(crate) mod import {
     //! `narrows import`, which needs the parsers of other programs' files.
 
     use crate::args::ImportCommand;
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
-    pub(crate) fn import(_: &ImportCommand) -> Result<(), Failure> {
-        Err(Failure::Input(format!("error: {}", scenario::WITHOUT_IMPORT)))
+    pub(crate) fn import(_: &ImportCommand) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(format!("error: {}", scenario::WITHOUT_IMPORT)))
     }
 }
 pub(crate) mod kernel;
@@ -44,10 +44,10 @@ pub(crate) mod perf {
     //! `narrows perf`, which needs Linux, and the transport.
 
     use crate::args::PerfArgs;
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
-    pub(crate) fn perf(_: &PerfArgs) -> Result<(), Failure> {
-        Err(Failure::Input(
+    pub(crate) fn perf(_: &PerfArgs) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(
             "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default"
                 .into(),
         ))
@@ -60,10 +60,10 @@ pub(crate) mod proxy {
     //! `narrows proxy`, which needs Linux, and the transport.
 
     use crate::args::ProxyCommand;
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
-    pub(crate) fn proxy(_: ProxyCommand) -> Result<(), Failure> {
-        Err(Failure::Input(
+    pub(crate) fn proxy(_: ProxyCommand) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(
             "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default"
                 .into(),
         ))
@@ -85,16 +85,16 @@ pub(crate) mod transfer {
     //! `narrows send` and `narrows recv`, which need Linux, and the transport.
 
     use crate::args::{RecvArgs, SendArgs};
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
     const ABSENT: &str =
         "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default";
 
-    pub(crate) fn send(_: &SendArgs) -> Result<(), Failure> {
-        Err(Failure::Input(ABSENT.into()))
+    pub(crate) fn send(_: &SendArgs) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(ABSENT.into()))
     }
 
-    pub(crate) fn recv(_: &RecvArgs) -> Result<(), Failure> {
-        Err(Failure::Input(ABSENT.into()))
+    pub(crate) fn recv(_: &RecvArgs) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(ABSENT.into()))
     }
 }

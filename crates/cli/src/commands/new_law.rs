@@ -5,10 +5,10 @@ mod drafted;
 use std::io::Write as _;
 use std::path::Path;
 
-use files::{Draft, Limit, Seen};
+use files::{AtomicFile, FileIdentity, SizeLimit};
 
 use crate::args::NewLawArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 
 use drafted::Drafted;
 
@@ -18,13 +18,13 @@ const PAGE: &str = include_str!("new_law/page.txt");
 const DRAFTED_LAW: &str = include_str!("new_law/drafted.txt");
 const DRAFTED_PAGE: &str = include_str!("new_law/drafted_page.txt");
 /// A file of sources is never longer.
-const SOURCE: Limit = Limit { what: "a source file", mib: 1 };
+const SOURCE: SizeLimit = SizeLimit { what: "a source file", mib: 1 };
 /// Words that Rust keeps for itself, of those that could be the name of a law.
 const KEYWORDS: [&str; 12] =
     ["abstract", "final", "impl", "loop", "match", "mod", "move", "static", "super", "trait", "type", "yield"];
 
 /// A law by the names that it has.
-struct Names {
+struct LawNames {
     /// In files: `my-law`.
     name: String,
     /// Name of its module: `my_law`.
@@ -34,13 +34,13 @@ struct Names {
 }
 
 /// A file that the law is entered in.
-struct Entry {
+struct RegistryFile {
     file: &'static str,
-    draft: Draft,
+    draft: AtomicFile,
 }
 
-pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
-    let Made { new, changed, name } = make(&args.name, &args.source, None)?;
+pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), CommandFailure> {
+    let NewLawResult { new, changed, name } = make(&args.name, &args.source, None)?;
     print(&format!(
         "new: {}\nentered in: {}\nnext: write the law, then cargo test -p narrows-laws\nit runs as law = \"{name}\" once `narrows` is \
          built again",
@@ -50,20 +50,20 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
 }
 
 /// The files of a law that exists in Python, as the package hands it over (JSON). Answers those that are new.
-pub(crate) fn drafted(name: &str, root: &Path, json: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn drafted(name: &str, root: &Path, json: &str) -> Result<Vec<String>, CommandFailure> {
     Ok(make(name, root, Some(&Drafted::read(json)?))?.new)
 }
 
 /// The result of the command.
-struct Made {
+struct NewLawResult {
     /// Files that are new, the code first.
     new: Vec<String>,
     changed: [&'static str; 4],
     name: String,
 }
 
-fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Failure> {
-    let names = Names::of(name, root)?;
+fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<NewLawResult, CommandFailure> {
+    let names = LawNames::of(name, root)?;
     let code = format!("crates/core/laws/src/{}.rs", names.module);
     let page = format!("docs/src/laws/{}.md", names.name);
     let trace = format!("crates/core/laws/src/{}_trace.txt", names.module);
@@ -71,7 +71,7 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Fail
         entry(root, "crates/core/laws/src/lib.rs", |text| names.declared(text))?,
         entry(root, "crates/core/laws/src/law.rs", |text| names.listed(text))?,
         entry(root, "docs/src/laws/README.md", |text| {
-            let Names { name, law, .. } = &names;
+            let LawNames { name, law, .. } = &names;
             let facts = match drafted {
                 None => "loss | no | 10 packets | half | one packet, slow start",
                 // Its skeleton has a constant window.
@@ -91,7 +91,7 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Fail
     let changed = entries.each_ref().map(|entry| entry.file);
     let fresh = |file: &str, template: &str| {
         let path = root.join(file);
-        draft(&path, Seen::of(&path), &names.fill(template)).map(|draft| (draft, path))
+        draft(&path, FileIdentity::of(&path), &names.fill(template)).map(|draft| (draft, path))
     };
     let new = match drafted {
         None => vec![fresh(&page, PAGE)?, fresh(&code, LAW)?],
@@ -103,19 +103,19 @@ fn make(name: &str, root: &Path, drafted: Option<&Drafted>) -> Result<Made, Fail
     };
     // All is written before anything has its name.
     for (draft, path) in new {
-        draft.put_if_missing().map_err(|error| Failure::file("make", &path, &error))?;
+        draft.put_if_missing().map_err(|error| CommandFailure::file("make", &path, &error))?;
     }
-    for Entry { file, draft } in entries {
-        draft.put().map_err(|error| Failure::file("write", &root.join(file), &error))?;
+    for RegistryFile { file, draft } in entries {
+        draft.put().map_err(|error| CommandFailure::file("write", &root.join(file), &error))?;
     }
     let new = if drafted.is_some() { vec![code, page, trace] } else { vec![code, page] };
-    Ok(Made { new, changed, name: names.name })
+    Ok(NewLawResult { new, changed, name: names.name })
 }
 
-impl Names {
+impl LawNames {
     /// The names of a law that is not there yet.
-    fn of(name: &str, root: &Path) -> Result<Self, Failure> {
-        let wrong = |why: &str| Failure::Input(format!("error: {name:?} cannot be the name of a law: {why}"));
+    fn of(name: &str, root: &Path) -> Result<Self, CommandFailure> {
+        let wrong = |why: &str| CommandFailure::Input(format!("error: {name:?} cannot be the name of a law: {why}"));
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let parts: Vec<&str> = name.split('-').collect();
         if !name.bytes().all(is_plain)
@@ -135,7 +135,7 @@ impl Names {
         }
         let sources = root.join("crates/core/laws/src");
         if !sources.join("law.rs").is_file() {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: `{}` is no checkout of Narrows: it has no crates/core/laws/src/law.rs; run this in one, or name one with --source",
                 root.display()
             )));
@@ -186,25 +186,29 @@ impl Names {
 }
 
 /// A file as it is once the law is entered.
-fn entry(root: &Path, file: &'static str, enter: impl FnOnce(&str) -> Option<String>) -> Result<Entry, Failure> {
+fn entry(
+    root: &Path,
+    file: &'static str,
+    enter: impl FnOnce(&str) -> Option<String>,
+) -> Result<RegistryFile, CommandFailure> {
     let path = root.join(file);
-    let seen = Seen::of(&path);
+    let seen = FileIdentity::of(&path);
     let text = enter(&read(&path)?).ok_or_else(|| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: `{}` is not as this version of Narrows has it: the place for a law was not found, and nothing was written",
             path.display()
         ))
     })?;
-    Ok(Entry { file, draft: draft(&path, seen, &text)? })
+    Ok(RegistryFile { file, draft: draft(&path, seen, &text)? })
 }
 
 /// A file that is written and has not its name yet; it replaces only the one that was seen.
-fn draft(path: &Path, seen: Seen, text: &str) -> Result<Draft, Failure> {
-    let draft = Draft::replacing(path, seen).and_then(|draft| {
+fn draft(path: &Path, seen: FileIdentity, text: &str) -> Result<AtomicFile, CommandFailure> {
+    let draft = AtomicFile::replacing(path, seen).and_then(|draft| {
         draft.file().write_all(text.as_bytes())?;
         Ok(draft)
     });
-    draft.map_err(|error| Failure::file("write", path, &error))
+    draft.map_err(|error| CommandFailure::file("write", path, &error))
 }
 
 /// A text with a line more, after the first that begins like that.
@@ -217,7 +221,7 @@ fn after(text: &str, begins: &str, line: &str) -> Option<String> {
     Some(format!("{}{line}\n{}", &text[..end], &text[end..]))
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, CommandFailure> {
     Ok(files::text(path, SOURCE)?)
 }
 
@@ -233,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_module_stands_in_its_place() {
-        let names = |module: &str| Names { name: String::new(), module: module.to_owned(), law: String::new() };
+        let names = |module: &str| LawNames { name: String::new(), module: module.to_owned(), law: String::new() };
         let text = "mod params;\n\npub mod bbr;\nmod round;\n#[cfg(test)]\nmod testbed;\npub mod vegas;\n";
         let declared = |module: &str| names(module).declared(text).unwrap();
         assert!(declared("copa").contains("pub mod bbr;\npub mod copa;\nmod round;"));

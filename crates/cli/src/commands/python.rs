@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// The Python program; its first argument is the message for a missing package. Files of the working directory do not
 /// count as modules.
@@ -27,7 +27,7 @@ except KeyboardInterrupt:
     sys.exit(130)";
 
 /// Becomes Python, which runs the command. Returns only an error.
-pub(crate) fn exec(words: &[OsString]) -> Failure {
+pub(crate) fn exec(words: &[OsString]) -> CommandFailure {
     let absent = |why: &str| {
         let name = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         format!(
@@ -37,5 +37,5 @@ pub(crate) fn exec(words: &[OsString]) -> Failure {
     };
     let lacks = absent("`python3` does not have it");
     let error = Command::new("python3").arg("-c").arg(MAIN).arg(lacks).args(words).exec();
-    Failure::Input(absent(&format!("`python3` cannot be started: {error}")))
+    CommandFailure::Input(absent(&format!("`python3` cannot be started: {error}")))
 }

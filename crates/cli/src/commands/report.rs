@@ -10,15 +10,15 @@ use results::store::{self, MANIFEST, NEXT, REPORT, REPORT_SEAL, load_set, may_re
 use study::page;
 
 use crate::args::ReportArgs;
-use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::{Kind, NamedFile, tell_of_leftovers};
+use crate::exit::{CommandFailure, print, tell, tell_of_lock};
+use crate::named_file::{NamedFile, OutputKind, tell_of_leftovers};
 
-pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+pub(crate) fn report(args: &ReportArgs) -> Result<(), CommandFailure> {
     let directory = &args.directory;
     let inside = directory.join(REPORT);
     // The report's own place is no other file, however it is called.
     let other = args.out.as_ref().filter(|out| !is_same(out, &inside));
-    let other = other.map(|out| NamedFile::new(out, Kind::Report, "--out")).transpose()?;
+    let other = other.map(|out| NamedFile::new(out, OutputKind::Report, "--out")).transpose()?;
     if other.is_none() {
         tell_of_leftovers(&inside);
         tell_of_leftovers(&directory.join(NEXT).join(REPORT));

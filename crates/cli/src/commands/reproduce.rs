@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell, Color};
-use results::averages::{Table, TableSpec};
-use results::claims::suspects::Trial;
+use results::averages::{AveragesTable, TableSpec};
+use results::claims::suspects::SuspectTrial;
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
 use results::panels::Drawing;
 use results::store::REPORT;
@@ -20,11 +20,11 @@ use study::{Finished, Simulator, Study, figure, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::{Kind, NamedFile, outside_of_results, tell_of_leftovers};
+use crate::exit::{CommandFailure, print, tell, tell_of_lock};
+use crate::named_file::{NamedFile, OutputKind, outside_of_results, tell_of_leftovers};
 use crate::progress::Terminal;
 use crate::results_page::{self, ResultsPage};
-use crate::sheet::{self, Datum, Row, Sheet, check_csv, print_csv};
+use crate::sheet::{self, Datum, Sheet, SheetRow, check_csv, print_csv};
 use causes::Suspect;
 
 /// One of a paper's files.
@@ -45,8 +45,8 @@ struct Reproduced {
     figure: Figure,
     judgements: Vec<Judgement>,
     /// Claims judged again with the changes of suspected causes.
-    trials: Vec<Trial>,
-    tables: Vec<Table>,
+    trials: Vec<SuspectTrial>,
+    tables: Vec<AveragesTable>,
     /// The values of the tables by seed.
     values: TableValues,
     /// Initial windows of the schemes, a line for those that begin alike.
@@ -81,18 +81,18 @@ impl Scale {
     }
 }
 
-pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     check_csv(&args.common.csv, &["claims", "causes", "tables"])?;
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
     if let Some(option) = kept(args).filter(|_| changed) {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
         )));
     }
     let seeds = args.seeds.unwrap_or(args.scale.seeds());
     if let Some(option) = kept(args).filter(|_| seeds < args.scale.least_seeds()) {
         let (scale, needed) = (args.scale.name(), args.scale.least_seeds());
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
         )));
     }
@@ -109,7 +109,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     args.page.iter().for_each(|page| tell_of_leftovers(page));
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
-    std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
+    std::fs::create_dir_all(&root).map_err(|error| CommandFailure::file("create", &root, &error))?;
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
     tell_of_lock(&root, &lock);
     // That finished runs would be lost is found out before the first figure, too.
@@ -158,17 +158,17 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     }
     crate::exit::sound(done.iter().flat_map(|it| &it.runs))?;
     let worse = regressions(&done, args.scale);
-    if worse.is_empty() || args.record { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
+    if worse.is_empty() || args.record { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
 }
 
 /// Returns the files that the arguments select, in order of their names.
-fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, CommandFailure> {
     let mut all = Vec::new();
     let entries = |path: &Path| {
         let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         list.map_err(|error| {
             let help = "help: `--papers DIR` says where the papers' scenario files are, such as a checkout's `papers`";
-            Failure::Input(format!("error: cannot list the papers in `{}`: {error}\n{help}", path.display()))
+            CommandFailure::Input(format!("error: cannot list the papers in `{}`: {error}\n{help}", path.display()))
         })
     };
     for paper in entries(papers)?.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()) {
@@ -181,7 +181,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
     }
     all.sort_by_key(|(name, _)| natural(name));
     if what.is_empty() {
-        return Err(Failure::Input(listed(papers, &all)));
+        return Err(CommandFailure::Input(listed(papers, &all)));
     }
     let mut picked: Vec<(String, PathBuf)> = Vec::new();
     for word in what {
@@ -204,7 +204,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
         }
         if picked.len() == before && !all.iter().any(|(name, _)| fits(name)) {
             if file.is_some() {
-                return Err(Failure::Input(format!(
+                return Err(CommandFailure::Input(format!(
                     "error: `{word}` is no figure's file in `{}`\nhelp: `--papers DIR` says where the papers are, with a folder \
                      for each; `narrows run {word}` runs a scenario by itself",
                     papers.display()
@@ -213,7 +213,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
             let near =
                 scenario::nearest(word, &names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: nothing in `{}` is called `{word}`{near}\nhelp: there are: {}",
                 papers.display(),
                 names.join(", ")
@@ -272,11 +272,11 @@ fn natural(name: &str) -> (String, u32, String) {
 
 /// Reads a file and plans its runs over `seeds` seeds: the file's seed and those after it. Seeds in the file's grid take
 /// precedence.
-fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
+fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, CommandFailure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
     let mut scenario = scenario::load(&path, &overrides)
-        .map_err(|error| lacks_quick(&path, &overrides).unwrap_or_else(|| Failure::from(error)))?;
+        .map_err(|error| lacks_quick(&path, &overrides).unwrap_or_else(|| CommandFailure::from(error)))?;
     let text = files::text(&path, scenario::SCENARIO)?;
     let has_seeds = vary::has_seeds(&scenario);
     if has_seeds && args.seeds.is_some() {
@@ -311,7 +311,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
 }
 
 /// Refuses a drawing that is wrong, before hours of runs.
-fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), Failure> {
+fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), CommandFailure> {
     let Some(node) = scenario.config.paper.as_ref().and_then(|paper| paper.get("plot")) else { return Ok(()) };
     let drawing = Drawing::from_json(&node.to_json())
         .map_err(|error| study::wrong_at(scenario, node, error.expression(), error.brief()))?;
@@ -320,17 +320,17 @@ fn check_drawing(path: &Path, scenario: &Scenario) -> Result<(), Failure> {
         None => Ok(()),
         Some(scheme) => {
             let what = format!("{}: [[paper.plot]] speaks of a scheme `{scheme}`", path.display());
-            Err(Failure::unknown(&what, scheme, &known))
+            Err(CommandFailure::unknown(&what, scheme, &known))
         }
     }
 }
 
 /// Returns an error if a file has no quick scale, and this is the only error: the scale may be the default.
-fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
+fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<CommandFailure> {
     let quick = overrides.scale.as_deref()?;
     let whole = scenario::load(path, &Overrides { scale: None, ..overrides.clone() }).ok()?;
     whole.config.scale.get(quick).is_none().then(|| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: `{}` has no quick scale ([scale.{quick}]), which `reproduce` runs by default\nhelp: `--scale paper` runs the \
              file as it stands",
             path.display()
@@ -339,7 +339,13 @@ fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
 }
 
 /// Refuses to keep the verdicts of a file if it has too few seeds, or if its seeds differ between the runs of its claims.
-fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str, scale: Scale) -> Result<(), Failure> {
+fn enough_seeds(
+    path: &Path,
+    scenario: &Scenario,
+    claims: &[Claim],
+    option: &str,
+    scale: Scale,
+) -> Result<(), CommandFailure> {
     let seeds = seeds_of(scenario);
     let all: BTreeSet<u64> = seeds.values().flatten().copied().collect();
     let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
@@ -360,7 +366,7 @@ fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str
             } else {
                 format!("lacks the seeds {} that other runs have", missing.join(", "))
             };
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: {option} keeps verdicts, and in `{}` the run `{run}` of claim `{}` {wrong}\nhelp: change `seed` of \
                  [grid], or leave it out: then every run has the seeds that are needed",
                 path.display(),
@@ -443,7 +449,7 @@ fn finished(figure: &Figure, suspect: Option<&Suspect>, args: &ReproduceArgs) ->
     studied(figure, suspect, args, |study| study.run())
 }
 
-fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
+fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, CommandFailure> {
     let finished = finished(&figure, None, args)?;
     let trials = causes::try_all(&figure, &finished.runs, args)?;
     let mut specs = study::tables(&figure.scenario)?;
@@ -460,13 +466,13 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
 /// A row a claim.
 fn verdicts(done: &[Reproduced]) -> Sheet {
     let rows = done.iter().flat_map(|it| {
-        it.judgements.iter().map(|judged| Row {
+        it.judgements.iter().map(|judged| SheetRow {
             name: it.figure.name.clone(),
             keys: vec![("claim".to_owned(), Datum::Text(judged.id.clone()))],
             cells: [&judged.text, &judged.paper, &judged.measured, judged.verdict.name(), &judged.note]
-                .map(sheet::Cell::text)
+                .map(sheet::SheetCell::text)
                 .into_iter()
-                .chain([sheet::Cell::count(judged.seeds as u64)])
+                .chain([sheet::SheetCell::count(judged.seeds as u64)])
                 .collect(),
         })
     });
@@ -545,23 +551,23 @@ fn as_json(done: &[Reproduced], scale: Scale) -> Value {
 }
 
 /// Writes verdicts into the file of the claims, and changes nothing else there.
-fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
+fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFailure> {
     let path = &reproduced.figure.path;
     let text = files::text(path, scenario::SCENARIO)?;
     if text != reproduced.figure.text {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {} was changed while its runs went: no verdict is recorded beside claims that were not judged\n  = help: \
              give the command again; finished runs are kept",
             path.display()
         )));
     }
     let mut document: DocumentMut =
-        text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+        text.parse().map_err(|error| CommandFailure::Input(format!("error: {}: {error}", path.display())))?;
     if reproduced.judgements.is_empty() {
         return Ok(());
     }
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {}: --record writes into [[claim]] tables, and the claims here are an array of inline tables",
             path.display()
         )));
@@ -582,7 +588,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
         }
     }
     causes::record(&mut document, &reproduced.trials, scale)
-        .map_err(|why| Failure::Input(format!("error: {}: {why}", path.display())))?;
+        .map_err(|why| CommandFailure::Input(format!("error: {}: {why}", path.display())))?;
     let mut recorded = document.to_string();
     if text.contains("\r\n") {
         recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -597,16 +603,16 @@ fn values_file(figure: &Path, scale: Scale) -> PathBuf {
 }
 
 /// Returns that file, if it may be written. Its folder is made.
-fn values_target(figure: &Path, scale: Scale) -> Result<NamedFile, Failure> {
+fn values_target(figure: &Path, scale: Scale) -> Result<NamedFile, CommandFailure> {
     let path = values_file(figure, scale);
     let folder = path.parent().unwrap_or(Path::new(""));
-    std::fs::create_dir_all(folder).map_err(|error| Failure::file("create", folder, &error))?;
-    NamedFile::new(&path, Kind::Values, "--values")
+    std::fs::create_dir_all(folder).map_err(|error| CommandFailure::file("create", folder, &error))?;
+    NamedFile::new(&path, OutputKind::Values, "--values")
 }
 
 /// Writes the values of a figure's tables next to the figure, so that a new scheme is scored without running the
 /// others.
-fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
+fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFailure> {
     if !reproduced.values.table.is_empty() {
         values_target(&reproduced.figure.path, scale)?.write(reproduced.values.text())?;
     }

@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use results::averages::{Table, TableSpec};
+use results::averages::{AveragesTable, TableSpec};
 use results::pooled::pooled;
 use results::store::REPORT;
 use results::{RunResults, initial_window_lines, load_lines};
 use scenario::{Overrides, Scenario};
-use study::vary::Vary;
-use study::{Finished, Host, Notes, Others, Simulator, Study};
+use study::vary::SweepOptions;
+use study::{AttemptRecorder, Backend, Finished, Others, Simulator, Study};
 
 use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, check_csv, print_csv};
 use crate::table;
 
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;
     let replay = words("run", &args.file, &args.vary);
     let simulator = Simulator { checked: args.common.checked };
@@ -25,10 +25,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// The scenario with all that the command line varies.
-pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, Failure> {
+pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, CommandFailure> {
     check_csv(&common.csv, &TABLES)?;
-    let vary = Vary { over: varied.over.clone(), seeds: varied.seeds };
-    let load = |overrides: &Overrides| Ok::<_, Failure>(scenario::load(&file.scenario, overrides)?);
+    let vary = SweepOptions { over: varied.over.clone(), seeds: varied.seeds };
+    let load = |overrides: &Overrides| Ok::<_, CommandFailure>(scenario::load(&file.scenario, overrides)?);
     vary.scenario(&file.scenario.display().to_string(), overrides(common, file.scale.clone()), load)
 }
 
@@ -50,18 +50,18 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
 /// Runs all schemes of a scenario, or the chosen ones, and shows the results.
 pub(crate) fn all_of(
     scenario: &Scenario,
-    host: &dyn Host,
+    host: &dyn Backend,
     schemes: &[String],
     common: &Common,
     replay: Vec<String>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let watch = Terminal { quiet: common.is_silent() };
     let notes = notes();
     shown(&Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
 }
 
 /// Shows the results of a study. A run that violates an identity is a failure.
-pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), Failure> {
+pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
     show(finished, common)?;
     crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
@@ -69,9 +69,9 @@ pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), Failure>
 /// Returns a study of all of a scenario's runs, by the common options: those not finished yet are run.
 pub(crate) fn of<'a>(
     scenario: &'a Scenario,
-    host: &'a dyn Host,
+    host: &'a dyn Backend,
     watch: &'a Terminal,
-    notes: &'a dyn Notes,
+    notes: &'a dyn AttemptRecorder,
     common: &Common,
     replay: Vec<String>,
 ) -> Study<'a> {
@@ -111,7 +111,7 @@ pub(crate) fn notes() -> study::NoNotes {
 const SHOWN: usize = 60;
 
 /// Prints the summary as JSON, or a table and where the rest is.
-fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
+fn show(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
     if common.json {
         return print(&match &finished.runs[..] {
             [run] => run.summary.to_json(),
@@ -150,15 +150,15 @@ pub(super) fn has_seeds(runs: &[RunResults]) -> bool {
 pub(crate) const TABLES: [&str; 4] = ["runs", "iterations", "tables", "means"];
 
 /// All tables of some runs. `tables` are those that the scenario asks for.
-pub(crate) fn sheets(runs: &[RunResults], tables: &[Table]) -> Vec<Sheet> {
-    let means: Vec<Table> = TableSpec::usual(runs).iter().map(|spec| spec.of(runs)).collect();
+pub(crate) fn sheets(runs: &[RunResults], tables: &[AveragesTable]) -> Vec<Sheet> {
+    let means: Vec<AveragesTable> = TableSpec::usual(runs).iter().map(|spec| spec.of(runs)).collect();
     let first = std::iter::once(table::runs(runs)).chain(table::iterations(runs));
     let averages = table::averages("tables", tables).into_iter().chain(table::averages("means", &means));
     first.chain(averages).chain(table::pooled(&pooled(runs))).collect()
 }
 
 /// The summary of runs and their tables, as a person reads it.
-pub(crate) fn text(runs: &[RunResults], tables: &[Table], wide: bool) -> String {
+pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], wide: bool) -> String {
     let listed = &runs[..runs.len().min(SHOWN)];
     let first = table::runs(listed);
     let mut text = table::shown(&first, wide);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use files::Limit;
+use files::SizeLimit;
 use results::score::{Reference, Score, ScoreError, of_few, usual_cells};
 use results::store::Set;
 use results::values::TableValues;
@@ -13,19 +13,20 @@ use serde_json::json;
 use super::compare::{other_flows, read_set};
 use super::show::not_a_file;
 use crate::args::ScoreArgs;
-use crate::exit::{Failure, print, tell};
-use crate::named_file::{Kind, NamedFile};
-use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
+use crate::exit::{CommandFailure, print, tell};
+use crate::named_file::{NamedFile, OutputKind};
+use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
 
 /// A file of `--write`: a point of a thousand metrics and seeds is under a megabyte.
-const REFERENCE: Limit = Limit { what: "a reference", mib: 64 };
+const REFERENCE: SizeLimit = SizeLimit { what: "a reference", mib: 64 };
 
-pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
+pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["scores", "ratios"])?;
     not_a_file(&args.directory)?;
-    let write = args.write.as_deref().map(|path| NamedFile::new(path, Kind::Reference, "--write")).transpose()?;
-    let chosen = |set: Set| chosen(set.runs, &args.only).map_err(|error| Failure::Input(format!("error: {error}")));
+    let write = args.write.as_deref().map(|path| NamedFile::new(path, OutputKind::Reference, "--write")).transpose()?;
+    let chosen =
+        |set: Set| chosen(set.runs, &args.only).map_err(|error| CommandFailure::Input(format!("error: {error}")));
     let set = read_set(&args.directory)?;
     if args.against.is_none() && write.is_some() {
         whole(&args.directory, &set)?;
@@ -38,7 +39,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
         Some(path) if path.is_file() && args.newcomer.is_empty() => of_file(path, &args.cell)?,
         Some(path) if path.is_file() => {
             let why = "the schemes of this file are what they are; --newcomer goes with results";
-            return Err(Failure::Input(format!("error: `{}`: {why}", path.display())));
+            return Err(CommandFailure::Input(format!("error: `{}`: {why}", path.display())));
         }
         Some(path) => {
             let others = read_set(path)?;
@@ -60,7 +61,7 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
     }
     if let Some(file) = write {
         let text = toml_edit::ser::to_string_pretty(&reference)
-            .map_err(|error| Failure::Input(format!("error: this reference is no TOML: {error}")))?;
+            .map_err(|error| CommandFailure::Input(format!("error: this reference is no TOML: {error}")))?;
         file.write(text)?;
     }
     if args.json {
@@ -76,21 +77,21 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), Failure> {
 }
 
 /// Refuses incomplete results for a new reference.
-fn whole(directory: &Path, set: &Set) -> Result<(), Failure> {
+fn whole(directory: &Path, set: &Set) -> Result<(), CommandFailure> {
     let Some(unfinished) = &set.unfinished else { return Ok(()) };
-    Err(Failure::Input(format!(
+    Err(CommandFailure::Input(format!(
         "error: no reference is kept of results that are not whole: `{}` has {unfinished}\nhelp: `{}` goes on with it",
         directory.display(),
         unfinished.command
     )))
 }
 
-fn best(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Reference, Failure> {
+fn best(cells: &[String], runs: &[RunResults], newcomers: &[String]) -> Result<Reference, CommandFailure> {
     Reference::of(cells, runs, newcomers).map_err(|error| wrong(&error))
 }
 
 /// Returns the given metrics, or the usual ones. Prints a warning for each class that has no cells.
-fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> {
+fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFailure> {
     if !given.is_empty() {
         return Ok(given.to_vec());
     }
@@ -98,7 +99,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
     if metrics.is_empty() {
         let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)', \
             and --only which runs are, as in --only variant=none";
-        return Err(Failure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
+        return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {
         tell(&format!("warning: {why}"));
@@ -107,22 +108,22 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, Failure> 
 }
 
 /// Returns true if a file has table values instead of a reference.
-fn is_values(path: &Path) -> Result<bool, Failure> {
+fn is_values(path: &Path) -> Result<bool, CommandFailure> {
     let text = files::text(path, REFERENCE)?;
     Ok(text.lines().any(|line| line == "[[table]]"))
 }
 
 /// Returns the best of the schemes in a file that `reproduce --values` left next to a figure.
-fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, Failure> {
-    let values: TableValues = kept(path, Kind::Values, "narrows reproduce FIGURE --values")?;
+fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Reference, CommandFailure> {
+    let values: TableValues = kept(path, OutputKind::Values, "narrows reproduce FIGURE --values")?;
     values.reference(cells, newcomers).map_err(|error| wrong(&error))
 }
 
 /// Returns the reference that `--write` left.
-fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
-    let reference: Reference = kept(path, Kind::Reference, "narrows score RESULTS --write FILE")?;
+fn of_file(path: &Path, given: &[String]) -> Result<Reference, CommandFailure> {
+    let reference: Reference = kept(path, OutputKind::Reference, "narrows score RESULTS --write FILE")?;
     if !given.is_empty() && given != reference.cells {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --cell",
             path.display(),
             reference.cells.join(", ")
@@ -132,11 +133,11 @@ fn of_file(path: &Path, given: &[String]) -> Result<Reference, Failure> {
 }
 
 /// Reads a file that `command` writes. Warns if it was edited since.
-fn kept<T: DeserializeOwned>(path: &Path, kind: Kind, command: &str) -> Result<T, Failure> {
+fn kept<T: DeserializeOwned>(path: &Path, kind: OutputKind, command: &str) -> Result<T, CommandFailure> {
     let text = files::text(path, REFERENCE)?;
     let value = toml_edit::de::from_str(&text).map_err(|error| {
         let path = path.display();
-        Failure::Input(format!("error: `{path}` is not {}: {error}\nhelp: `{command}` makes one", kind.what()))
+        CommandFailure::Input(format!("error: `{path}` is not {}: {error}\nhelp: `{command}` makes one", kind.what()))
     })?;
     if let Some(why) = kind.refusal(path)? {
         tell(&format!("warning: `{}`: {why}", path.display()));
@@ -144,8 +145,8 @@ fn kept<T: DeserializeOwned>(path: &Path, kind: Kind, command: &str) -> Result<T
     Ok(value)
 }
 
-fn wrong(error: &ScoreError) -> Failure {
-    Failure::Input(format!("error: {error}"))
+fn wrong(error: &ScoreError) -> CommandFailure {
+    CommandFailure::Input(format!("error: {error}"))
 }
 
 /// One row a scheme.
@@ -156,12 +157,12 @@ fn totals(scores: &[Score]) -> Sheet {
         let (point, cell) = &score.worst;
         let at = if point.is_empty() { cell.clone() } else { format!("{cell}, {point}") };
         let cells = vec![
-            Cell::new(format!("{:.3}", score.g), "", Some(score.g)),
-            Cell::new(interval, "low", low).with("high", high),
-            Cell::new(format!("{:.3}", score.w), "", Some(score.w)),
-            Cell::text(at),
+            SheetCell::new(format!("{:.3}", score.g), "", Some(score.g)),
+            SheetCell::new(interval, "low", low).with("high", high),
+            SheetCell::new(format!("{:.3}", score.w), "", Some(score.w)),
+            SheetCell::text(at),
         ];
-        Row { name: score.label.clone(), keys: Vec::new(), cells }
+        SheetRow { name: score.label.clone(), keys: Vec::new(), cells }
     };
     let columns = ["G", "95 % interval", "W", "where"].map(str::to_owned).into();
     Sheet { name: "scores", title: String::new(), first: "", columns, rows: scores.iter().map(row).collect() }
@@ -172,9 +173,9 @@ fn details(reference: &Reference, scores: &[Score]) -> Vec<Sheet> {
     let point = |(place, best): (usize, &results::score::Best)| {
         let columns = reference.cells.iter().zip(&best.cells).map(|(cell, best)| format!("{cell} / {}", best.scheme));
         let row = |score: &Score| {
-            let ratio = |ratio: &f64| Cell::new(format!("{ratio:.2}"), "", Some(*ratio));
+            let ratio = |ratio: &f64| SheetCell::new(format!("{ratio:.2}"), "", Some(*ratio));
             let keys = vec![("point".to_owned(), Datum::Text(best.point.clone()))];
-            Row { name: score.label.clone(), keys, cells: score.ratios[place].1.iter().map(ratio).collect() }
+            SheetRow { name: score.label.clone(), keys, cells: score.ratios[place].1.iter().map(ratio).collect() }
         };
         let point = if best.point.is_empty() { String::new() } else { format!(", {}", best.point) };
         let (title, rows) = (format!("Over the best{point}"), scores.iter().map(row).collect());

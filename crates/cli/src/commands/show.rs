@@ -9,12 +9,12 @@ use results::{Lookup, RunResults, find_run};
 use study::summaries;
 
 use crate::args::{ExportPerfettoArgs, ExportQlogArgs, ShowResultsArgs};
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::flow_log;
-use crate::named_file::{Kind, NamedFile};
+use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{check_csv, print_csv};
 
-pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
+pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), CommandFailure> {
     // `[[table]]` of the scenario is no part of results.
     check_csv(&args.csv, &["runs", "iterations", "means", "pooled"])?;
     not_a_file(&args.directory)?;
@@ -34,34 +34,34 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), Failure> {
 }
 
 /// Refuses a file where a directory of results is meant.
-pub(super) fn not_a_file(path: &Path) -> Result<(), Failure> {
+pub(super) fn not_a_file(path: &Path) -> Result<(), CommandFailure> {
     if !path.is_file() {
         return Ok(());
     }
-    Err(Failure::Input(format!(
+    Err(CommandFailure::Input(format!(
         "error: `{}` is a file and no directory of results\nhelp: `narrows run` makes one of a scenario, and says at its end where",
         path.display()
     )))
 }
 
-pub(crate) fn perfetto(args: &ExportPerfettoArgs) -> Result<(), Failure> {
+pub(crate) fn perfetto(args: &ExportPerfettoArgs) -> Result<(), CommandFailure> {
     not_a_file(&args.directory)?;
-    let file = NamedFile::new(&args.out, Kind::Timeline, "--out")?;
+    let file = NamedFile::new(&args.out, OutputKind::Timeline, "--out")?;
     let run = chosen(&args.directory, args.run.as_deref())?;
     let out = file.put(&results::timeline::perfetto(&run))?;
     print(&format!("wrote {}: open it in https://ui.perfetto.dev", out.display()))
 }
 
-pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
+pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), CommandFailure> {
     not_a_file(&args.directory)?;
-    let file = NamedFile::new(&args.out, Kind::Log, "--out")?;
+    let file = NamedFile::new(&args.out, OutputKind::Log, "--out")?;
     let run = chosen(&args.directory, args.run.as_deref())?;
     let sampled = flow_log::sampled(&run);
     let names: Vec<String> = sampled.iter().map(u32::to_string).collect();
     let there_are = || format!("there are {}", study::first_of(&names, ", "));
     let flow = match (args.flow, &sampled[..]) {
         (_, []) => {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: no flow of `{}` was sampled\nhelp: `series = {{ interval = \"20us\", flows = 4 }}` in the scenario samples \
                  the first four",
                 run.summary.run
@@ -70,12 +70,12 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
         (None, &[alone]) => alone,
         (None, _) => {
             let what = format!("error: {} of `{}` were sampled", study::count(sampled.len(), "flow"), run.summary.run);
-            return Err(Failure::Input(format!("{what}\nhelp: choose one with --flow: {}", there_are())));
+            return Err(CommandFailure::Input(format!("{what}\nhelp: choose one with --flow: {}", there_are())));
         }
         (Some(flow), _) => flow,
     };
     let Some(log) = flow_log::simulated(&run, flow) else {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: flow {flow} of `{}` was not sampled\nhelp: {}",
             run.summary.run,
             there_are()
@@ -86,11 +86,11 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), Failure> {
 }
 
 /// Returns the run with a name. `unknown` is the error's text if there is none.
-pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Result<&'a str, Failure> {
+pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Result<&'a str, CommandFailure> {
     match find_run(runs.iter().copied(), name) {
         Lookup::One(run) => Ok(run),
-        Lookup::None => Err(Failure::unknown(unknown, name, runs)),
-        Lookup::Several(found) => Err(Failure::Input(format!(
+        Lookup::None => Err(CommandFailure::unknown(unknown, name, runs)),
+        Lookup::Several(found) => Err(CommandFailure::Input(format!(
             "error: `{name}` stands for several runs: {}\nhelp: write its keys in full",
             study::first_of(&found.iter().map(ToString::to_string).collect::<Vec<_>>(), "; ")
         ))),
@@ -98,13 +98,13 @@ pub(super) fn run_named<'a>(runs: &[&'a str], name: &str, unknown: &str) -> Resu
 }
 
 /// The run that is meant.
-pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, Failure> {
+pub(super) fn chosen(directory: &Path, name: Option<&str>) -> Result<RunResults, CommandFailure> {
     let mut runs = load_set(directory)?.runs;
     let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
     let place = match (name, &names[..]) {
         (None, [_]) => 0,
         (None, _) => {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: `{}` has {}\nhelp: choose one with --run: {}",
                 directory.display(),
                 study::count(runs.len(), "run"),

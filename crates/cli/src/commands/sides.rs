@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use results::sides::{Asked, FlowSides, RunSides, SideBySide, Sides, Target, side_by_side};
-use results::{Host, Soundness};
+use results::flow_comparison::{FlowComparison, FlowSides, Paired, RunSides, TimeWindow, Tolerance, side_by_side};
+use results::{BackendKind, Validity};
 use scenario::argument;
 
 use super::compare::nothing_in_common;
 use crate::args::{CompareArgs, SidesArgs};
-use crate::exit::{Failure, print};
-use crate::named_file::{Kind, NamedFile};
+use crate::exit::{CommandFailure, print};
+use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{self, Datum, Sheet, check_csv, print_csv};
 use crate::table::{bytes, time};
 
-pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["flows"])?;
-    let file = args.sides.page.as_ref().map(|path| NamedFile::new(path, Kind::Tables, "--page")).transpose()?;
+    let file = args.sides.page.as_ref().map(|path| NamedFile::new(path, OutputKind::Tables, "--page")).transpose()?;
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = super::compare::both(args)?;
     let incomplete = super::compare::lacking(args, &a, &b);
@@ -24,7 +24,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if let (Some(one), Some(other)) = (a.first(), b.first()) {
         let (one, other) = (&one.manifest.scenario, &other.manifest.scenario);
         if one != other {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: these are results of different scenarios, `{one}` and `{other}`; flows are compared by number"
             )));
         }
@@ -44,17 +44,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     } else {
         print(&describe(&sides))?;
     }
-    if incomplete.is_empty() { Ok(()) } else { Err(Failure::Regression(incomplete.join("\n"))) }
+    if incomplete.is_empty() { Ok(()) } else { Err(CommandFailure::Regression(incomplete.join("\n"))) }
 }
 
-fn asked(args: &SidesArgs) -> Result<Asked, Failure> {
+fn asked(args: &SidesArgs) -> Result<TimeWindow, CommandFailure> {
     let read = |option: &str, text: &Option<String>| text.as_ref().map(|text| argument::span(option, text)).transpose();
-    Ok(Asked { from: read("--from", &args.from)?, to: read("--to", &args.to)? })
+    Ok(TimeWindow { from: read("--from", &args.from)?, to: read("--to", &args.to)? })
 }
 
-fn target(args: &SidesArgs) -> Result<Target, Failure> {
+fn target(args: &SidesArgs) -> Result<Tolerance, CommandFailure> {
     let floor = argument::span("--delay-floor", &args.delay_floor)?;
-    Ok(Target {
+    Ok(Tolerance {
         rate: args.rate_tolerance,
         delay: args.delay_tolerance,
         delay_floor_ns: floor.unsigned_ps() as f64 / 1e3,
@@ -63,7 +63,7 @@ fn target(args: &SidesArgs) -> Result<Target, Failure> {
 
 /// The unit of a row.
 #[derive(Clone, Copy)]
-enum Unit {
+enum RowUnit {
     Rate,
     Time,
     Bytes,
@@ -71,7 +71,7 @@ enum Unit {
     PerSecond,
 }
 
-impl Unit {
+impl RowUnit {
     /// Its name in headings of CSV.
     const fn name(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Unit {
 }
 
 /// One row of a table, as text.
-struct Row {
+struct ComparisonRow {
     what: String,
     base_rtt: String,
     measure: &'static str,
@@ -93,12 +93,12 @@ struct Row {
     b: String,
     difference: String,
     holds: &'static str,
-    unit: Unit,
-    sides: Sides,
+    unit: RowUnit,
+    sides: Paired,
 }
 
-impl Row {
-    fn new(what: &str, measure: &'static str, unit: Unit, sides: &Sides, holds: Option<bool>) -> Self {
+impl ComparisonRow {
+    fn new(what: &str, measure: &'static str, unit: RowUnit, sides: &Paired, holds: Option<bool>) -> Self {
         let value = |value: Option<f64>| value.map_or("-".into(), |value| shown(unit, value));
         let holds = holds.map_or("", |holds| if holds { "holds" } else { "no" });
         let (a, b) = (value(sides.a), value(sides.b));
@@ -120,20 +120,20 @@ impl Row {
     }
 
     /// Returns whether the target holds, and the verdict on the run if it is not sound.
-    fn target(&self, unsound: Option<Soundness>) -> String {
+    fn target(&self, unsound: Option<Validity>) -> String {
         let words = [self.holds.to_owned(), unsound.map_or_else(String::new, |unsound| unsound.to_string())];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// All rows of a run: flows, groups of them, and the run's own.
-fn rows(run: &RunSides) -> Vec<Row> {
+fn rows(run: &RunSides) -> Vec<ComparisonRow> {
     let mut rows = Vec::new();
     let mut flow = |what: &str, sides: &FlowSides| {
         let base_rtt = time(sides.base_rtt_ns);
-        let rate = Row::new(what, "rate", Unit::Rate, &sides.rate_bps, sides.rate_holds);
-        rows.push(Row { base_rtt, ..rate });
-        rows.push(Row::new("", "round trip", Unit::Time, &sides.rtt_ns, None));
+        let rate = ComparisonRow::new(what, "rate", RowUnit::Rate, &sides.rate_bps, sides.rate_holds);
+        rows.push(ComparisonRow { base_rtt, ..rate });
+        rows.push(ComparisonRow::new("", "round trip", RowUnit::Time, &sides.rtt_ns, None));
     };
     for sides in &run.flows {
         flow(&format!("flow {}", numbers(&sides.flows)), sides);
@@ -142,12 +142,12 @@ fn rows(run: &RunSides) -> Vec<Row> {
         flow(&format!("mean of flows {}", numbers(&sides.flows)), sides);
     }
     for port in &run.ports {
-        rows.push(Row::new(&port.name, "queue", Unit::Bytes, &port.queue_bytes, None));
-        rows.push(Row::new("", "queueing delay", Unit::Time, &port.delay_ns, port.delay_holds));
+        rows.push(ComparisonRow::new(&port.name, "queue", RowUnit::Bytes, &port.queue_bytes, None));
+        rows.push(ComparisonRow::new("", "queueing delay", RowUnit::Time, &port.delay_ns, port.delay_holds));
     }
-    rows.push(Row::new("all", "drops a second", Unit::PerSecond, &run.drops_per_s, None));
-    rows.push(Row::new("", "marks a second", Unit::PerSecond, &run.marks_per_s, None));
-    rows.push(Row::new("", "Jain's index", Unit::Index, &run.jain, None));
+    rows.push(ComparisonRow::new("all", "drops a second", RowUnit::PerSecond, &run.drops_per_s, None));
+    rows.push(ComparisonRow::new("", "marks a second", RowUnit::PerSecond, &run.marks_per_s, None));
+    rows.push(ComparisonRow::new("", "Jain's index", RowUnit::Index, &run.jain, None));
     rows.retain(|row| row.a != "-" || row.b != "-");
     rows
 }
@@ -169,22 +169,22 @@ fn numbers(flows: &[u32]) -> String {
     text
 }
 
-fn shown(unit: Unit, value: f64) -> String {
+fn shown(unit: RowUnit, value: f64) -> String {
     match unit {
-        Unit::Rate => match value {
+        RowUnit::Rate => match value {
             value if value < 1e6 => format!("{:.1} kb/s", value / 1e3),
             value if value < 1e9 => format!("{:.1} Mb/s", value / 1e6),
             value => format!("{:.3} Gb/s", value / 1e9),
         },
-        Unit::Time => time(value),
-        Unit::Bytes => bytes(value.round() as u64),
-        Unit::Index => format!("{value:.3}"),
-        Unit::PerSecond => format!("{value:.1}"),
+        RowUnit::Time => time(value),
+        RowUnit::Bytes => bytes(value.round() as u64),
+        RowUnit::Index => format!("{value:.3}"),
+        RowUnit::PerSecond => format!("{value:.1}"),
     }
 }
 
 /// A difference in percent; for times also in milliseconds, or in a unit that is fine enough to show it.
-fn difference(unit: Unit, sides: &Sides) -> String {
+fn difference(unit: RowUnit, sides: &Paired) -> String {
     // Rounded before, so that next to nothing is +0.0 and not -0.0.
     let percent = sides.relative.map(|relative| format!("{:+.1} %", (relative * 1e3).round() / 10.0 + 0.0));
     let ms = sides.difference.map(|ns| match ns.abs() {
@@ -192,9 +192,9 @@ fn difference(unit: Unit, sides: &Sides) -> String {
         _ => format!("{:+.2} ms", ns / 1e6),
     });
     match (unit, ms, percent) {
-        (Unit::Time, Some(ms), Some(percent)) => format!("{ms}, {percent}"),
-        (Unit::Time, Some(ms), None) => ms,
-        (Unit::Index, ..) => sides.difference.map_or(String::new(), |difference| format!("{difference:+.3}")),
+        (RowUnit::Time, Some(ms), Some(percent)) => format!("{ms}, {percent}"),
+        (RowUnit::Time, Some(ms), None) => ms,
+        (RowUnit::Index, ..) => sides.difference.map_or(String::new(), |difference| format!("{difference:+.3}")),
         (_, _, percent) => percent.unwrap_or_default(),
     }
 }
@@ -206,24 +206,24 @@ fn title(run: &RunSides) -> String {
 
 /// Returns the names of the columns: the backends, with letters if both are the same.
 fn hosts(run: &RunSides) -> [String; 2] {
-    let (a, b): (Host, Host) = (run.a_host, run.b_host);
+    let (a, b): (BackendKind, BackendKind) = (run.a_host, run.b_host);
     if a == b { [format!("A ({a})"), format!("B ({b})")] } else { [a.to_string(), b.to_string()] }
 }
 
 /// All rows of all runs.
-fn flows(sides: &SideBySide) -> Sheet {
+fn flows(sides: &FlowComparison) -> Sheet {
     let rows_of = |run: &RunSides| {
         let unsound = run.unsound;
-        let row = move |row: Row| sheet::Row {
+        let row = move |row: ComparisonRow| sheet::SheetRow {
             name: row.what.clone(),
             keys: vec![("run".to_owned(), Datum::Text(run.b.clone()))],
             cells: vec![
-                sheet::Cell::text(row.measure),
-                sheet::Cell::new("", row.unit.name(), row.sides.a),
-                sheet::Cell::new("", row.unit.name(), row.sides.b),
-                sheet::Cell::new("", row.unit.name(), row.sides.difference),
-                sheet::Cell::new("", "", row.sides.relative),
-                sheet::Cell::text(row.target(unsound)),
+                sheet::SheetCell::text(row.measure),
+                sheet::SheetCell::new("", row.unit.name(), row.sides.a),
+                sheet::SheetCell::new("", row.unit.name(), row.sides.b),
+                sheet::SheetCell::new("", row.unit.name(), row.sides.difference),
+                sheet::SheetCell::new("", "", row.sides.relative),
+                sheet::SheetCell::text(row.target(unsound)),
             ],
         };
         named(rows(run)).into_iter().map(row).collect::<Vec<_>>()
@@ -234,7 +234,7 @@ fn flows(sides: &SideBySide) -> Sheet {
 }
 
 /// Repeats the name of the group in each of its rows, not only in the first.
-fn named(mut rows: Vec<Row>) -> Vec<Row> {
+fn named(mut rows: Vec<ComparisonRow>) -> Vec<ComparisonRow> {
     let mut what = String::new();
     for row in &mut rows {
         if row.what.is_empty() {
@@ -245,7 +245,7 @@ fn named(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-fn describe(sides: &SideBySide) -> String {
+fn describe(sides: &FlowComparison) -> String {
     let mut text = String::new();
     for run in &sides.runs {
         let [a, b] = hosts(run);
@@ -263,7 +263,7 @@ fn describe(sides: &SideBySide) -> String {
         }
         let _ = writeln!(text, "{table}\n");
     }
-    let Target { rate, delay, delay_floor_ns } = sides.target;
+    let Tolerance { rate, delay, delay_floor_ns } = sides.target;
     let _ = writeln!(
         text,
         "Target: rates within {} %, mean queueing delays within {} % or {}. Drops and marks are of the whole run.",
@@ -280,7 +280,7 @@ fn describe(sides: &SideBySide) -> String {
 }
 
 /// The tables as Markdown: the corner of each names the run.
-fn page(sides: &SideBySide) -> String {
+fn page(sides: &FlowComparison) -> String {
     let mut text = String::new();
     for run in &sides.runs {
         let [a, b] = hosts(run);
@@ -319,20 +319,20 @@ mod tests {
 
     #[test]
     fn differences_are_in_percent_and_in_milliseconds() {
-        let sides = Sides { a: Some(4e6), b: Some(5e6), difference: Some(1e6), relative: Some(0.25) };
-        assert_eq!(difference(Unit::Time, &sides), "+1.00 ms, +25.0 %");
-        assert_eq!(difference(Unit::Rate, &sides), "+25.0 %");
-        assert_eq!(difference(Unit::Rate, &Sides { relative: Some(-1e-6), ..sides }), "+0.0 %");
-        let small = Sides { difference: Some(-1_500.0), ..sides };
-        assert_eq!(difference(Unit::Time, &small), "-1.50 us, +25.0 %");
-        let from_nothing = Sides { a: Some(0.0), b: Some(5e6), difference: Some(5e6), relative: None };
+        let sides = Paired { a: Some(4e6), b: Some(5e6), difference: Some(1e6), relative: Some(0.25) };
+        assert_eq!(difference(RowUnit::Time, &sides), "+1.00 ms, +25.0 %");
+        assert_eq!(difference(RowUnit::Rate, &sides), "+25.0 %");
+        assert_eq!(difference(RowUnit::Rate, &Paired { relative: Some(-1e-6), ..sides }), "+0.0 %");
+        let small = Paired { difference: Some(-1_500.0), ..sides };
+        assert_eq!(difference(RowUnit::Time, &small), "-1.50 us, +25.0 %");
+        let from_nothing = Paired { a: Some(0.0), b: Some(5e6), difference: Some(5e6), relative: None };
         assert_eq!(
-            (difference(Unit::Time, &from_nothing), difference(Unit::Bytes, &from_nothing)),
+            (difference(RowUnit::Time, &from_nothing), difference(RowUnit::Bytes, &from_nothing)),
             ("+5.00 ms".into(), String::new())
         );
-        assert_eq!(difference(Unit::Time, &Sides::default()), "");
+        assert_eq!(difference(RowUnit::Time, &Paired::default()), "");
         assert_eq!(
-            [9.9e5, 1.162e8, 1e9].map(|rate| shown(Unit::Rate, rate)),
+            [9.9e5, 1.162e8, 1e9].map(|rate| shown(RowUnit::Rate, rate)),
             ["990.0 kb/s", "116.2 Mb/s", "1.000 Gb/s"]
         );
     }

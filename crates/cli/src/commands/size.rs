@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use report::{AverageRow, Averages};
 use results::averages::{FEW_SIGN, explain_few};
 use results::claims::check_of_a_run;
-use results::claims::possible::{Names, comparable};
+use results::claims::possible::{MetricNames, comparable};
 use results::initial_window_lines;
 use results::store::REPORT;
 use scenario::{Overrides, Scenario};
-use study::size::{self, Choice, Found, Measured, Objective, Sized, Sizing, Tried};
-use study::{Finished, Silent, Simulator, Study, Watch, vary};
+use study::size::{self, Choice, Objective, ObjectiveMeasurement, SearchResults, Sizing, SizingResult, TrialResult};
+use study::{Finished, Silent, Simulator, Study, SweepObserver, vary};
 
 use crate::args::{Common, FileArgs, SearchArgs, SizeArgs};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::progress::Terminal;
-use crate::sheet::{Cell, Datum, Row, Sheet, check_csv, print_csv};
+use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
 
-pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
+pub(crate) fn size(args: &SizeArgs) -> Result<(), CommandFailure> {
     let SizeArgs { file, objectives, search, common } = args;
     check_csv(&common.csv, &["answers", "tried"])?;
-    let request = Request { command: "size", file, objectives, search, common };
+    let request = SizeRequest { command: "size", file, objectives, search, common };
     let read = request.read()?;
     let objectives = request.objectives(&study::metric_names(&read.plain)?)?;
     let asked = request.asked(&read, objectives)?;
@@ -45,8 +45,8 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
 }
 
 /// The error of a search in which no scheme holds the objectives.
-pub(super) fn nothing_holds(asked: &Sizing) -> Failure {
-    Failure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, range(asked)))
+pub(super) fn nothing_holds(asked: &Sizing) -> CommandFailure {
+    CommandFailure::Run(anyhow::anyhow!("nothing that was tried holds, with {} of {}", asked.key, range(asked)))
 }
 
 /// The values that are tried, in words.
@@ -56,7 +56,7 @@ pub(super) fn range(asked: &Sizing) -> String {
 }
 
 /// A search that a command line asks for.
-pub(super) struct Request<'a> {
+pub(super) struct SizeRequest<'a> {
     /// The command's word.
     pub(super) command: &'static str,
     pub(super) file: &'a FileArgs,
@@ -66,7 +66,7 @@ pub(super) struct Request<'a> {
 }
 
 /// The scenario of a search.
-pub(super) struct Read {
+pub(super) struct SizingScenario {
     /// The scenario as in the file.
     pub(super) plain: Scenario,
     /// Overrides of its runs: all seeds.
@@ -74,21 +74,21 @@ pub(super) struct Read {
 }
 
 /// Result of a search.
-pub(super) struct Answer {
+pub(super) struct SearchOutcome {
     pub(super) asked: Sizing,
-    pub(super) found: Found,
+    pub(super) found: SearchResults,
     pub(super) finished: Finished,
     /// Display names of the schemes.
     labels: BTreeMap<String, String>,
 }
 
-impl Answer {
+impl SearchOutcome {
     pub(super) fn label(&self, scheme: &str) -> String {
         self.labels.get(scheme).cloned().unwrap_or_else(|| scheme.to_owned())
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown { asked: &self.asked, labels: &self.labels, found: &self.found }
+    fn shown(&self) -> SizeReport<'_> {
+        SizeReport { asked: &self.asked, labels: &self.labels, found: &self.found }
     }
 
     /// The tables of the answer and of all that was tried.
@@ -102,9 +102,9 @@ impl Answer {
     }
 }
 
-impl Request<'_> {
+impl SizeRequest<'_> {
     /// Reads the scenario, and plans its seeds.
-    pub(super) fn read(&self) -> Result<Read, Failure> {
+    pub(super) fn read(&self) -> Result<SizingScenario, CommandFailure> {
         let mut overrides = super::run::overrides(self.common, self.file.scale.clone());
         let plain = scenario::load(&self.file.scenario, &overrides)?;
         size::check(&plain)?;
@@ -114,18 +114,18 @@ impl Request<'_> {
         } else {
             vary::seeds(&mut overrides, &plain, self.search.seeds)?;
         }
-        Ok(Read { plain, overrides })
+        Ok(SizingScenario { plain, overrides })
     }
 
     /// The objectives that the command line has. Refuses those that no run of the scenario can hold or miss.
-    pub(super) fn objectives(&self, names: &Names) -> Result<Vec<Objective>, Failure> {
+    pub(super) fn objectives(&self, names: &MetricNames) -> Result<Vec<Objective>, CommandFailure> {
         let one = |text: &String| {
             let found = objective(text)?;
             if found.check.all.iter().all(|it| it.left.is_constant() && it.right.is_constant()) {
-                return Err(Failure::Input(format!("error: --slo `{text}` has no metric")));
+                return Err(CommandFailure::Input(format!("error: --slo `{text}` has no metric")));
             }
             comparable(&found.check, names)
-                .map_err(|error| Failure::Input(format!("error: --slo `{text}`: {error}")))?;
+                .map_err(|error| CommandFailure::Input(format!("error: --slo `{text}`: {error}")))?;
             Ok(found)
         };
         self.objectives.iter().map(one).collect()
@@ -146,7 +146,7 @@ impl Request<'_> {
     }
 
     /// Returns the search's definition. Builds the scenario with the ends of its range and each tried value, before anything runs.
-    pub(super) fn asked(&self, read: &Read, objectives: Vec<Objective>) -> Result<Sizing, Failure> {
+    pub(super) fn asked(&self, read: &SizingScenario, objectives: Vec<Objective>) -> Result<Sizing, CommandFailure> {
         let plain = &read.plain;
         let mut schemes = self.schemes(plain);
         let (key, range) = match &self.search.least {
@@ -172,7 +172,7 @@ impl Request<'_> {
 
     /// Refuses a key or value that the scenario does not take, and names the option that has it. Each value is tried with the first
     /// ones of all other keys: they are run together, too.
-    fn probe(&self, read: &Read, asked: &Sizing) -> Result<(), Failure> {
+    fn probe(&self, read: &SizingScenario, asked: &Sizing) -> Result<(), CommandFailure> {
         let least = if self.search.least.is_some() { "--least" } else { "the default range" };
         let choice = if self.search.choices.is_empty() { "the default settings" } else { "--try" };
         // The search begins at the upper end. It may never reach the lower end, so that is checked if the user gave a range.
@@ -205,20 +205,20 @@ impl Request<'_> {
                     let tried = all.iter().enumerate().map(|(place, (key, values))| {
                         format!("{key}={}", if place == varied { value } else { values[0] })
                     });
-                    Failure::Input(format!("{error}\nnote: with {}", tried.collect::<Vec<_>>().join(", ")))
+                    CommandFailure::Input(format!("{error}\nnote: with {}", tried.collect::<Vec<_>>().join(", ")))
                 })?;
             }
         }
         Ok(())
     }
 
-    fn place(&self, plain: &Scenario) -> Place<'_> {
+    fn place(&self, plain: &Scenario) -> RunLocation<'_> {
         let out = self.common.out.clone().unwrap_or_else(|| default_out(plain));
-        Place { request: self, out, of: plain.resolved_toml() }
+        RunLocation { request: self, out, of: plain.resolved_toml() }
     }
 
     /// Runs all schemes as the file has them.
-    pub(super) fn as_written(&self, read: &Read) -> Result<Vec<results::RunResults>, Failure> {
+    pub(super) fn as_written(&self, read: &SizingScenario) -> Result<Vec<results::RunResults>, CommandFailure> {
         let scenario = scenario::load(&self.file.scenario, &read.overrides)?;
         let schemes = self.schemes(&read.plain);
         let runs = scenario.runs().into_iter().filter(|run| schemes.contains(&run.scheme));
@@ -227,22 +227,22 @@ impl Request<'_> {
     }
 
     /// Searches, and combines all trials into the answer.
-    pub(super) fn answer(&self, read: &Read, asked: Sizing) -> Result<Answer, Failure> {
+    pub(super) fn answer(&self, read: &SizingScenario, asked: Sizing) -> Result<SearchOutcome, CommandFailure> {
         let place = self.place(&read.plain);
         let load = |overrides: &Overrides| Ok(scenario::load(&self.file.scenario, overrides)?);
         let found = asked.search(load, &read.overrides, |scenario, names| place.round(scenario, names))?;
         let labels = asked.schemes.iter().map(|scheme| (scheme.clone(), label(&read.plain, scheme))).collect();
-        let table = Shown { asked: &asked, labels: &labels, found: &found }.table();
+        let table = SizeReport { asked: &asked, labels: &labels, found: &found }.table();
         let finished = place.all(&asked, &found, &[table])?;
-        Ok(Answer { asked, found, finished, labels })
+        Ok(SearchOutcome { asked, found, finished, labels })
     }
 }
 
 /// An objective as the command line has it.
-pub(super) fn objective(text: &str) -> Result<Objective, Failure> {
+pub(super) fn objective(text: &str) -> Result<Objective, CommandFailure> {
     match check_of_a_run(text) {
         Ok(check) => Ok(Objective { text: text.trim().to_owned(), check }),
-        Err(error) => Err(Failure::Input(format!(
+        Err(error) => Err(CommandFailure::Input(format!(
             "error: --slo `{text}`: {error}\nhelp: expected a comparison about one run, as in 'p99(intra.slowdown) <= 5'"
         ))),
     }
@@ -265,13 +265,13 @@ fn in_full(key: &str) -> String {
 }
 
 /// A choice as the command line has it: values between commas, or an array in TOML, as for `--over`.
-fn choice((key, text): &(String, String)) -> Result<Choice, Failure> {
+fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
     let values: Vec<String> = match text.trim().parse::<toml_edit::Value>() {
         Ok(toml_edit::Value::Array(array)) => array.iter().map(in_words_of_toml).collect(),
         _ => text.split(',').map(|it| it.trim().to_owned()).collect(),
     };
     if values.is_empty() || values.iter().any(String::is_empty) {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: --try {key}={} has an empty value\nhelp: expected values with commas between them, as in \
              port.ecn.min=10%,25%",
             values.join(",")
@@ -292,8 +292,8 @@ fn label(scenario: &Scenario, scheme: &str) -> String {
 
 /// The directories of the runs. `tried` has those of each round, in directories that nothing else is written to, so
 /// that other objectives find them again; the requested result has a directory named after it.
-struct Place<'a> {
-    request: &'a Request<'a>,
+struct RunLocation<'a> {
+    request: &'a SizeRequest<'a>,
     out: PathBuf,
     /// The scenario.
     of: String,
@@ -303,9 +303,9 @@ struct Place<'a> {
 const MANY: usize = 200;
 
 /// A round's progress. Runs in directories of several rounds are not reported.
-struct Round(Terminal);
+struct RoundObserver(Terminal);
 
-impl Watch for Round {
+impl SweepObserver for RoundObserver {
     fn tell(&self, _: &str) {}
 
     fn interrupted(&self) -> bool {
@@ -316,12 +316,12 @@ impl Watch for Round {
         self.0.listen();
     }
 
-    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::Board + 'a> {
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::ProgressDisplay + 'a> {
         if kept == names.len() { Silent.board(names, kept) } else { self.0.board(names, 0) }
     }
 }
 
-impl Place<'_> {
+impl RunLocation<'_> {
     fn hash(&self, words: &impl serde::Serialize) -> String {
         let text = serde_json::json!([self.of, words]).to_string();
         files::sha256(text.as_bytes())[..10].to_owned()
@@ -336,7 +336,7 @@ impl Place<'_> {
     }
 
     fn words(&self) -> Vec<String> {
-        let Request { command, file, objectives, search, .. } = self.request;
+        let SizeRequest { command, file, objectives, search, .. } = self.request;
         let mut words = vec!["narrows".to_owned(), (*command).to_owned()];
         words.extend(file.words());
         let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
@@ -353,7 +353,7 @@ impl Place<'_> {
     fn round(&self, scenario: &Scenario, names: &[String]) -> Result<Vec<results::RunResults>, study::Error> {
         let out = self.out.join("tried").join(self.hash(&names));
         let from: Vec<PathBuf> = self.rounds().into_iter().filter(|it| *it != out).collect();
-        let watch = Round(self.terminal());
+        let watch = RoundObserver(self.terminal());
         let (notes, simulator) = (super::run::notes(), self.simulator());
         let study = Study {
             only: names,
@@ -366,12 +366,12 @@ impl Place<'_> {
     }
 
     /// Puts together all that was tried, with its report.
-    fn all(&self, asked: &Sizing, found: &Found, tables: &[Averages]) -> Result<Finished, study::Error> {
+    fn all(&self, asked: &Sizing, found: &SearchResults, tables: &[Averages]) -> Result<Finished, study::Error> {
         if !self.terminal().quiet && found.runs.len() > MANY {
             tell(&format!("putting {} together", study::count(found.runs.len(), "run")));
         }
         let asked = serde_json::json!([asked.objectives.iter().map(|it| &it.text).collect::<Vec<_>>(), found.runs]);
-        let watch = Round(self.terminal());
+        let watch = RoundObserver(self.terminal());
         let (notes, simulator, from) = (super::run::notes(), self.simulator(), self.rounds());
         let study = Study {
             only: &found.runs,
@@ -396,13 +396,13 @@ impl Place<'_> {
 }
 
 /// The result, for people and programs.
-struct Shown<'a> {
+struct SizeReport<'a> {
     asked: &'a Sizing,
     labels: &'a BTreeMap<String, String>,
-    found: &'a Found,
+    found: &'a SearchResults,
 }
 
-impl Shown<'_> {
+impl SizeReport<'_> {
     fn label(&self, scheme: &str) -> String {
         self.labels.get(scheme).cloned().unwrap_or_else(|| scheme.to_owned())
     }
@@ -413,27 +413,27 @@ impl Shown<'_> {
     }
 
     /// The value that a scheme needs, in words.
-    fn value(&self, sized: &Sized) -> String {
+    fn value(&self, sized: &SizingResult) -> String {
         let none = || format!("none of {}", range(self.asked));
         sized.least.as_ref().map_or_else(none, |it| it.value.clone())
     }
 
     /// Returns the smallest value that meets the objectives, or else the closest one.
-    fn at(sized: &Sized) -> Option<&Tried> {
+    fn at(sized: &SizingResult) -> Option<&TrialResult> {
         sized.least.as_ref().or(sized.fails.as_ref())
     }
 
-    fn setting(sized: &Sized, key: &str) -> String {
+    fn setting(sized: &SizingResult, key: &str) -> String {
         let setting = Self::at(sized).into_iter().flat_map(|it| &it.setting);
         setting.filter(|(of, _)| of == key).map(|(_, value)| value.clone()).next().unwrap_or_default()
     }
 
-    fn measured(sized: &Sized, objective: usize) -> String {
+    fn measured(sized: &SizingResult, objective: usize) -> String {
         Self::at(sized).and_then(|it| it.measured.get(objective)).map_or_else(String::new, in_words)
     }
 
     /// Returns the objectives that fail just below, in words.
-    fn binds(&self, sized: &Sized) -> String {
+    fn binds(&self, sized: &SizingResult) -> String {
         let Some(fails) = &sized.fails else {
             return format!("nothing: {} holds, the least that was tried", self.value(sized));
         };
@@ -449,14 +449,14 @@ impl Shown<'_> {
         keys.chain(objectives).chain(["fails".to_owned()]).collect()
     }
 
-    fn cells(&self, sized: &Sized) -> Vec<String> {
+    fn cells(&self, sized: &SizingResult) -> Vec<String> {
         let keys = self.keys().into_iter().map(|key| Self::setting(sized, &key));
         let objectives = (0..self.asked.objectives.len()).map(|place| Self::measured(sized, place));
         std::iter::once(self.value(sized)).chain(keys).chain(objectives).chain([self.binds(sized)]).collect()
     }
 
     /// Returns the sort keys of the cells.
-    fn amounts(&self, sized: &Sized) -> Vec<f64> {
+    fn amounts(&self, sized: &SizingResult) -> Vec<f64> {
         let at = sized.least.as_ref().and_then(|it| self.asked.ladder.iter().position(|value| *value == it.value));
         let value = at.map_or(f64::MAX, |at| at as f64);
         let worst =
@@ -467,7 +467,7 @@ impl Shown<'_> {
 
     /// The table of the report.
     fn table(&self) -> Averages {
-        let row = |sized: &Sized| {
+        let row = |sized: &SizingResult| {
             let cells = self.amounts(sized).into_iter().zip(self.cells(sized));
             let cells: Vec<_> = cells.map(|(amount, text)| (!text.is_empty()).then_some((amount, text))).collect();
             AverageRow { label: self.label(&sized.scheme), best: vec![false; cells.len()], cells }
@@ -495,21 +495,21 @@ impl Shown<'_> {
         Sheet { name: "tried", rows: rows.collect(), ..empty_sheet() }
     }
 
-    fn rows(&self, sized: &Sized, tried: &Tried, value: &Datum) -> Vec<Row> {
+    fn rows(&self, sized: &SizingResult, tried: &TrialResult, value: &Datum) -> Vec<SheetRow> {
         let mut keys = vec![keyed(&self.asked.key, value)];
         keys.extend(tried.setting.iter().map(|(key, value)| keyed(key, &Datum::Text(value.clone()))));
-        let row = |(objective, it): (&Objective, &Measured)| {
+        let row = |(objective, it): (&Objective, &ObjectiveMeasurement)| {
             let (worst, unit) = it.worst.map_or((None, String::new()), |worst| {
                 let (amount, unit) = worst.as_in_tables();
                 (Some(amount), unit)
             });
             let cells = vec![
-                Cell::text(&objective.text),
-                Cell::new("", &unit, worst),
-                Cell::new("", "", it.margin),
-                Cell::new("", "", Datum::Whole(u64::from(it.holds))),
+                SheetCell::text(&objective.text),
+                SheetCell::new("", &unit, worst),
+                SheetCell::new("", "", it.margin),
+                SheetCell::new("", "", Datum::Whole(u64::from(it.holds))),
             ];
-            Row { name: self.label(&sized.scheme), keys: keys.clone(), cells }
+            SheetRow { name: self.label(&sized.scheme), keys: keys.clone(), cells }
         };
         self.asked.objectives.iter().zip(&tried.measured).map(row).collect()
     }
@@ -579,8 +579,8 @@ impl Shown<'_> {
     }
 
     fn json(&self, out: &Path) -> serde_json::Value {
-        let tried = |it: &Tried| {
-            let measured = |(objective, it): (&Objective, &Measured)| {
+        let tried = |it: &TrialResult| {
+            let measured = |(objective, it): (&Objective, &ObjectiveMeasurement)| {
                 let amount = it.worst.map(|worst| worst.amount);
                 serde_json::json!({
                     "objective": objective.text, "holds": it.holds, "worst": amount, "margin": it.margin, "run": it.run,
@@ -594,7 +594,7 @@ impl Shown<'_> {
                 "objectives": self.asked.objectives.iter().zip(&it.measured).map(measured).collect::<Vec<_>>(),
             })
         };
-        let scheme = |it: &Sized| {
+        let scheme = |it: &SizingResult| {
             let binds: Vec<&str> = it.binds().into_iter().map(|at| self.asked.objectives[at].text.as_str()).collect();
             serde_json::json!({
                 "scheme": it.scheme, "least": it.least.as_ref().map(tried), "fails": it.fails.as_ref().map(tried),
@@ -625,7 +625,7 @@ fn empty_sheet() -> Sheet {
 }
 
 /// Returns an objective's value in the worst run, and its distance from the bound.
-pub(super) fn in_words(measured: &Measured) -> String {
+pub(super) fn in_words(measured: &ObjectiveMeasurement) -> String {
     let few = if measured.is_of_few { FEW_SIGN } else { "" };
     match (measured.worst, measured.margin) {
         (None, _) => measured.why.clone(),

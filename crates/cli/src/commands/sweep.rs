@@ -8,16 +8,16 @@ use scenario::Scenario;
 use study::{Shard, Simulator, Study};
 
 use crate::args::{Common, FileArgs, MergeArgs, StatusArgs, SweepArgs, SweepCommand};
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::progress::Terminal;
 
-pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandFailure> {
     match (&args.command, &args.file) {
         (Some(SweepCommand::Merge(args)), _) => merge(args),
         (Some(SweepCommand::Status(args)), _) => status(args),
         (None, Some(file)) => all(args, file),
         // The parser asks for the file where there is no other command.
-        (None, None) => Err(Failure::Input("error: which scenario?".into())),
+        (None, None) => Err(CommandFailure::Input("error: which scenario?".into())),
     }
 }
 
@@ -29,7 +29,7 @@ fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
 }
 
 /// The same sweep, by a Ray cluster.
-fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), Failure> {
+fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), CommandFailure> {
     let mut words: Vec<OsString> =
         super::run::words("sweep", file, &args.vary).into_iter().skip(1).map(OsString::from).collect();
     let Common { set, seed, out, checked, .. } = &args.common;
@@ -42,7 +42,7 @@ fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), Failur
     Err(super::python::exec(&words))
 }
 
-fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
+fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), CommandFailure> {
     if let Some(address) = &args.ray {
         return on_ray(args, file, address);
     }
@@ -71,14 +71,14 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), Failure> {
     super::run::shown(&study.run()?, &args.common)
 }
 
-fn merge(args: &MergeArgs) -> Result<(), Failure> {
+fn merge(args: &MergeArgs) -> Result<(), CommandFailure> {
     let scenario = super::run::varied(&args.file, &args.vary, &args.common)?;
     if args.common.anew {
-        return Err(Failure::Input("error: a merge runs nothing, so --anew is not for it".into()));
+        return Err(CommandFailure::Input("error: a merge runs nothing, so --anew is not for it".into()));
     }
     // A path that is not a directory of results is a mistake in the name.
     if let Some(other) = args.from.iter().find(|directory| !directory.is_dir() || results_around(directory).is_none()) {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: `{}` is no directory of results\nhelp: name those that `narrows sweep --shard` wrote",
             other.display()
         )));
@@ -94,7 +94,7 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
     };
     match study.run() {
         Ok(finished) => super::run::shown(&finished, &args.common),
-        Err(error @ study::Error::Missing { .. }) => Err(Failure::Run(anyhow::anyhow!(
+        Err(error @ study::Error::Missing { .. }) => Err(CommandFailure::Run(anyhow::anyhow!(
             "{error}\nhelp: what was found is kept. Merge more shards, with the options that they were given; or run what is \
              missing: {}",
             study.replay.join(" ")
@@ -105,20 +105,20 @@ fn merge(args: &MergeArgs) -> Result<(), Failure> {
 
 /// Prints the contents of a directory's ledger.
 #[cfg(feature = "ledger")]
-fn status(args: &StatusArgs) -> Result<(), Failure> {
+fn status(args: &StatusArgs) -> Result<(), CommandFailure> {
     use std::fmt::Write as _;
 
     use study::ledger::{State, read};
 
     let directory = &args.directory;
     let Some(entries) = read(directory)? else {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: `{}` has no ledger\nhelp: one is begun beside the results of several runs",
             directory.display()
         )));
     };
     if args.json {
-        let run = |entry: &study::ledger::Entry| {
+        let run = |entry: &study::ledger::LedgerEntry| {
             serde_json::json!({
                 "run": entry.run, "state": entry.state.name(), "tries": entry.tries, "began_unix_s": entry.began,
                 "wall_s": entry.wall_s, "error": entry.error,
@@ -156,8 +156,8 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
 }
 
 #[cfg(not(feature = "ledger"))]
-fn status(args: &StatusArgs) -> Result<(), Failure> {
-    Err(Failure::Input(format!(
+fn status(args: &StatusArgs) -> Result<(), CommandFailure> {
+    Err(CommandFailure::Input(format!(
         "error: cannot read the ledger of `{}`: this build has none; it needs the feature `ledger`, which is on by default",
         args.directory.display()
     )))

@@ -5,28 +5,28 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 use std::path::Path;
 use std::time::Duration;
 
-use files::Limit;
+use files::SizeLimit;
 use proto::identity::{Fingerprint, Trust};
-use proto::ticket::{LONGEST, PREFIX, Ticket};
+use proto::ticket::{MAX, PREFIX, Ticket};
 
 use super::quantity;
-use crate::args::CallArgs;
-use crate::exit::Failure;
+use crate::args::ConnectArgs;
+use crate::exit::CommandFailure;
 use study::seconds_since_1970;
 
 /// The port of a listener if none is named.
 const PORT: u16 = 4_700;
-const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
+const TICKET: SizeLimit = SizeLimit { what: "a file with a ticket", mib: 1 };
 
 /// The peer to call, and the way to trust it.
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub(crate) enum PeerTarget {
     Ticket(Ticket),
     Address { addresses: Vec<SocketAddr>, trust: Trust },
 }
 
-impl Way {
-    pub(crate) fn new(peer: &str, args: &CallArgs) -> Result<Self, Failure> {
+impl PeerTarget {
+    pub(crate) fn new(peer: &str, args: &ConnectArgs) -> Result<Self, CommandFailure> {
         let (text, from) = match (peer, peer.strip_prefix('@')) {
             ("-", _) => (standard_input()?, "standard input".to_owned()),
             (_, Some(path)) => (files::text(Path::new(path), TICKET)?, format!("`{path}`")),
@@ -36,7 +36,8 @@ impl Way {
         let is_ticket = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
         if is_ticket || !from.is_empty() {
             let place = if from.is_empty() { String::new() } else { format!("{from}: ") };
-            let ticket: Ticket = text.parse().map_err(|error| Failure::Input(format!("error: {place}{error}")))?;
+            let ticket: Ticket =
+                text.parse().map_err(|error| CommandFailure::Input(format!("error: {place}{error}")))?;
             return Self::of_ticket(ticket, args);
         }
         let addresses = addresses("TICKET|ADDR", text)?;
@@ -44,7 +45,7 @@ impl Way {
             (Some(text), _) => Trust::Fingerprint(fingerprint("--fingerprint", text)?),
             (None, true) => Trust::Anyone,
             (None, false) => {
-                return Err(Failure::Input(format!(
+                return Err(CommandFailure::Input(format!(
                     "error: `{text}` is an address, and says nothing of who listens there\nhelp: give the ticket that the \
                      listener prints, or --fingerprint SHA256:... with its key, or --insecure to take any listener for the \
                      right one"
@@ -54,16 +55,16 @@ impl Way {
         Ok(Self::Address { addresses, trust })
     }
 
-    fn of_ticket(ticket: Ticket, args: &CallArgs) -> Result<Self, Failure> {
+    fn of_ticket(ticket: Ticket, args: &ConnectArgs) -> Result<Self, CommandFailure> {
         if args.fingerprint.is_some() || args.insecure {
-            return Err(Failure::Input(
+            return Err(CommandFailure::Input(
                 "error: a ticket says which key the listener has: --fingerprint and --insecure are for addresses"
                     .to_owned(),
             ));
         }
         let now = seconds_since_1970();
         match ticket.ends {
-            Some(ends) if ends <= now => Err(Failure::Input(format!(
+            Some(ends) if ends <= now => Err(CommandFailure::Input(format!(
                 "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --valid of the listener says \
                  for how long it is valid",
                 quantity::in_words(Duration::from_secs(now - ends))
@@ -89,13 +90,13 @@ impl Way {
 
 /// Returns the first line of standard input that is not blank. Standard input may be a listener's output: the listener goes
 /// on.
-fn standard_input() -> Result<String, Failure> {
+fn standard_input() -> Result<String, CommandFailure> {
     let mut text = String::new();
-    let mut input = std::io::stdin().lock().take(2 * LONGEST as u64);
+    let mut input = std::io::stdin().lock().take(2 * MAX as u64);
     loop {
         match input.read_line(&mut text) {
             Ok(0) => {
-                return Err(Failure::Input(
+                return Err(CommandFailure::Input(
                     "error: standard input ended without a ticket\nhelp: whoever should have printed it there has said why on \
                      standard error"
                         .to_owned(),
@@ -104,18 +105,18 @@ fn standard_input() -> Result<String, Failure> {
             Ok(_) if text.trim().is_empty() => {}
             Ok(_) => return Ok(text),
             Err(error) => {
-                return Err(Failure::Input(format!("error: cannot read a ticket from standard input: {error}")));
+                return Err(CommandFailure::Input(format!("error: cannot read a ticket from standard input: {error}")));
             }
         }
     }
 }
 
-pub(crate) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, Failure> {
-    text.parse().map_err(|error| Failure::Input(format!("error: {option} {text}: {error}")))
+pub(crate) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, CommandFailure> {
+    text.parse().map_err(|error| CommandFailure::Input(format!("error: {option} {text}: {error}")))
 }
 
 /// The addresses that a name has, or the one that it is.
-pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, CommandFailure> {
     if let Ok(address) = text.parse() {
         return Ok(vec![address]);
     }
@@ -133,7 +134,7 @@ pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Fai
         None => (text, Some(PORT)),
     };
     let (true, Some(port)) = (is_name(name), port) else {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {option} `{shown}`: expected an address such as 192.0.2.1, 192.0.2.1:{PORT}, [2001:db8::1]:{PORT} or \
              host:{PORT}{}",
             if option.starts_with("TICKET") { ", or a ticket, which begins with narrows1" } else { "" }
@@ -142,8 +143,8 @@ pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Fai
     let found = (name, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     match found {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
-        Ok(_) => Err(Failure::Input(format!("error: {option} `{shown}`: this name has no address"))),
-        Err(error) => Err(Failure::Input(format!("error: {option} `{shown}`: no address is found: {error}"))),
+        Ok(_) => Err(CommandFailure::Input(format!("error: {option} `{shown}`: this name has no address"))),
+        Err(error) => Err(CommandFailure::Input(format!("error: {option} `{shown}`: no address is found: {error}"))),
     }
 }
 

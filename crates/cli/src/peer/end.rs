@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use laws::on_ramp::Params;
+use laws::on_ramp::OnRampParams;
 use proto::settings::Settings;
 use proto::streams::RESERVED;
 use scenario::argument;
@@ -14,16 +14,16 @@ use super::key_log;
 use super::law::Chosen;
 use super::log;
 use super::quantity::{bytes, duration};
-use super::service::Pair;
-use crate::args::EndArgs;
-use crate::exit::Failure;
+use super::service::CommandPair;
+use crate::args::EndpointArgs;
+use crate::exit::CommandFailure;
 
 /// The longest UDP payload that fits an Ethernet packet of 1,500 bytes over IPv4.
 pub(crate) const ETHERNET_PACKET: u16 = 1_472;
 /// The longest UDP payload that there is: the caller decides.
-pub(crate) const LONGEST_PACKET: u16 = 65_527;
+pub(crate) const MAX_PACKET: u16 = 65_527;
 /// Paths that a caller may open.
-pub(crate) const MOST_PATHS: u8 = 64;
+pub(crate) const MAX_PATHS: u8 = 64;
 /// The largest window of a stream, in bytes.
 pub(crate) const LARGEST_WINDOW: u64 = 4 << 30;
 /// Streams' windows that may be full at a time, for the memory of a connection.
@@ -31,7 +31,7 @@ const FULL_WINDOWS: u64 = 8;
 
 /// The limits of an end for its peer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct PeerLimits {
     /// Paths at a time.
     pub(crate) paths: u8,
     /// The longest UDP payload, in bytes, by default.
@@ -43,21 +43,21 @@ pub(crate) struct Room {
 }
 
 /// The parts of an end.
-pub(crate) struct End {
+pub(crate) struct EndpointSpec {
     pub(crate) config: Config,
     pub(crate) law: Chosen,
     /// The commands at both ends.
-    pub(crate) pair: Pair,
+    pub(crate) pair: CommandPair,
     pub(crate) window: u64,
     pub(crate) idle: Duration,
     /// Writes logs as long as this end is there.
     _log: Option<qlog::Directory>,
 }
 
-impl End {
+impl EndpointSpec {
     /// # Errors
     /// If an argument is wrong, or there can be no identity.
-    pub(crate) fn new(args: &EndArgs, pair: Pair, room: Room) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &EndpointArgs, pair: CommandPair, room: PeerLimits) -> Result<Self, CommandFailure> {
         let law = Chosen::new(args)?;
         let window = bytes("--window", &args.window, 64 << 10..=LARGEST_WINDOW)?;
         let idle = duration("--idle", &args.idle, Duration::from_secs(1)..=Duration::from_mins(10))?;
@@ -75,7 +75,8 @@ impl End {
         settings.send_buffer = window;
         settings.max_datagram = 0;
         (settings.paths, settings.max_packet) = (room.paths, args.packet.unwrap_or(room.packet));
-        settings.coding = args.coding.parse().map_err(|error| Failure::Input(format!("error: --coding: {error}")))?;
+        settings.coding =
+            args.coding.parse().map_err(|error| CommandFailure::Input(format!("error: --coding: {error}")))?;
         settings.on_ramp = args.on_ramp.as_deref().map(on_ramp).transpose()?;
         if let Some(text) = &args.line_rate {
             settings.line_rate = argument::rate("--line-rate", text)?;
@@ -83,16 +84,16 @@ impl End {
         let log = args.qlog.as_deref().map(log::open).transpose()?;
         settings.observe = log.as_ref().map(qlog::Directory::observer);
         let seed = identity::seed(args.identity.as_deref())?;
-        let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
+        let config = Config::with_identity(settings, &seed).map_err(|error| CommandFailure::Run(error.into()))?;
         Ok(Self { config, law, pair, window, idle, _log: log })
     }
 }
 
 /// The threshold of `--on-ramp`; the weight is the paper's.
-fn on_ramp(text: &str) -> Result<Params, Failure> {
+fn on_ramp(text: &str) -> Result<OnRampParams, CommandFailure> {
     let known = argument::span("--on-ramp", text).ok();
     let threshold = known.filter(|it| (Span::from_us(1)..=Span::from_s(10)).contains(it)).ok_or_else(|| {
-        Failure::Input(format!("error: --on-ramp {text}: expected 1us to 10s, with a unit, as in 2ms or 500us"))
+        CommandFailure::Input(format!("error: --on-ramp {text}: expected 1us to 10s, with a unit, as in 2ms or 500us"))
     })?;
-    Ok(Params { threshold, gain: Params::GAIN, strawman: false })
+    Ok(OnRampParams { threshold, gain: OnRampParams::GAIN, strawman: false })
 }

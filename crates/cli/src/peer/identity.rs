@@ -5,29 +5,29 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use files::Limit;
+use files::SizeLimit;
 use proto::identity::SEED_LEN;
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
-const LIMIT: Limit = Limit { what: "an identity", mib: 1 };
+const LIMIT: SizeLimit = SizeLimit { what: "an identity", mib: 1 };
 
 /// The secret bytes in that file, or in the one that is usual. Where there is none they are made.
-pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
+pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], CommandFailure> {
     let path = named.map_or_else(usual, |path| Ok(path.to_path_buf()))?;
     // If several processes make it at a time, all of them use the first one.
     if let Some(seed) = read(&path)? {
         return Ok(seed);
     }
     let directory = files::parent_of(&path);
-    make_directory(directory).map_err(|error| Failure::file("make", directory, &error))?;
-    let seed = transport::random::<SEED_LEN>().map_err(|error| Failure::Run(error.into()))?;
+    make_directory(directory).map_err(|error| CommandFailure::file("make", directory, &error))?;
+    let seed = transport::random::<SEED_LEN>().map_err(|error| CommandFailure::Run(error.into()))?;
     match files::create_private(&path, &seed) {
         Ok(()) => Ok(seed),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            read(&path)?.ok_or_else(|| Failure::file("make", &path, &error))
+            read(&path)?.ok_or_else(|| CommandFailure::file("make", &path, &error))
         }
-        Err(error) => Err(Failure::file("make", &path, &error)),
+        Err(error) => Err(CommandFailure::file("make", &path, &error)),
     }
 }
 
@@ -40,9 +40,9 @@ pub(super) fn state() -> Option<PathBuf> {
 }
 
 /// Returns its usual path.
-fn usual() -> Result<PathBuf, Failure> {
+fn usual() -> Result<PathBuf, CommandFailure> {
     state().map(|state| state.join("identity")).ok_or_else(|| {
-        Failure::Input(
+        CommandFailure::Input(
             "error: there is no place for this machine's key: neither XDG_STATE_HOME nor HOME is an absolute path\nhelp: name \
              a file with --identity"
                 .to_owned(),
@@ -51,10 +51,10 @@ fn usual() -> Result<PathBuf, Failure> {
 }
 
 /// Returns the contents of the file; none if there is no such file.
-fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
+fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, CommandFailure> {
     let Some(bytes) = secret(path, LIMIT, "pose as you")? else { return Ok(None) };
     let seed = <[u8; SEED_LEN]>::try_from(&*bytes).map_err(|_| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: `{}` is no identity: it has {} bytes, and an identity {SEED_LEN}\nhelp: name another file with --identity",
             path.display(),
             bytes.len()
@@ -70,14 +70,15 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
 
 /// Returns the contents of a file that other users may not read; none if there is no such file. `could` names the risk if
 /// they could.
-pub(super) fn secret(path: &Path, limit: Limit, could: &str) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) fn secret(path: &Path, limit: SizeLimit, could: &str) -> Result<Option<Vec<u8>>, CommandFailure> {
     let bytes = match files::read(path, limit) {
         Err(error) if error.is_missing() => return Ok(None),
         bytes => bytes?,
     };
-    let mode = path.metadata().map_err(|error| Failure::file("read", path, &error))?.permissions().mode() & 0o777;
+    let mode =
+        path.metadata().map_err(|error| CommandFailure::file("read", path, &error))?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: `{path}` can be used by others (its mode is {mode:o}), and who reads it can {could}\nhelp: chmod 600 \
              {path}, or remove it if others may have read it",
             path = path.display()

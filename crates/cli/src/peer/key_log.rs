@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proto::identity::KeyLogger;
 use rustls::KeyLogFile;
 
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 
 const VARIABLE: &str = "SSLKEYLOGFILE";
 
@@ -17,7 +17,7 @@ const VARIABLE: &str = "SSLKEYLOGFILE";
 ///
 /// # Errors
 /// If nothing can be written there.
-pub(super) fn from_environment() -> Result<KeyLogger, Failure> {
+pub(super) fn from_environment() -> Result<KeyLogger, CommandFailure> {
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         return Ok(None);
     };
@@ -25,7 +25,7 @@ pub(super) fn from_environment() -> Result<KeyLogger, Failure> {
     let open = || OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
     let opened = files::check_output(&path).and_then(|()| open());
     if let Err(error) = opened {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: {VARIABLE}: cannot write `{}`: {error}\nhelp: name a file that can be written, or unset {VARIABLE}",
             path.display()
         )));

@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use laws::catalog::{self, Kind, Value};
+use laws::catalog::{self, LawKind, ParamValue};
 use proto::settings::LawMaker;
 use scenario::argument;
 use serde_json::{Map, json};
 use units::{Bytes, Frac};
 
-use crate::args::EndArgs;
-use crate::exit::Failure;
+use crate::args::EndpointArgs;
+use crate::exit::CommandFailure;
 
 /// The law that an end sends by if none is named: random losses do not slow it down.
-const USUAL: Kind = Kind::Bbr;
+const USUAL: LawKind = LawKind::Bbr;
 /// Its parameters. A first window of about 90 packets carries a short message in one round trip; quinn's BBR starts with 200. A
 /// loss does not hold the window. Both were chosen by the times of messages under random losses (`docs/src/perf.md`). A probe
 /// of the RTT keeps half of the pipe full, as later versions of BBR do.
-const USUAL_PARAMS: [(&str, Value); 3] = [
-    ("initial_window", Value::Bytes(Bytes::new(128_000))),
-    ("recovery", Value::Switch(false)),
-    ("probe_rtt_window", Value::Fraction(Frac::HALF)),
+const USUAL_PARAMS: [(&str, ParamValue); 3] = [
+    ("initial_window", ParamValue::Bytes(Bytes::new(128_000))),
+    ("recovery", ParamValue::Switch(false)),
+    ("probe_rtt_window", ParamValue::Fraction(Frac::HALF)),
 ];
 
 /// A law and its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
-    kind: Kind,
-    params: Vec<(String, Value)>,
+    kind: LawKind,
+    params: Vec<(String, ParamValue)>,
 }
 
 /// Returns a requirement of a law that the transport does not meet; none if the transport's packets carry all signals
 /// that it needs.
-pub(crate) fn needs(kind: Kind) -> Option<&'static str> {
+pub(crate) fn needs(kind: LawKind) -> Option<&'static str> {
     match kind.info() {
         info if info.credits => Some("credits from the receiver"),
         info if info.reads_reports => Some("reports of switches (INT)"),
@@ -41,19 +41,19 @@ pub(crate) fn needs(kind: Kind) -> Option<&'static str> {
 
 /// The names of the laws that the transport runs.
 pub(crate) fn accepted() -> Vec<&'static str> {
-    Kind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect()
+    LawKind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect()
 }
 
 impl Chosen {
-    pub(crate) fn new(args: &EndArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &EndpointArgs) -> Result<Self, CommandFailure> {
         let Some(name) = args.law.as_deref() else {
             let params = USUAL_PARAMS.map(|(name, value)| (name.to_owned(), value)).to_vec();
             return Ok(Self { kind: USUAL, params });
         };
-        let kind = Kind::from_name(name)
-            .ok_or_else(|| Failure::unknown(&format!("--law: no law `{name}`"), name, &accepted()))?;
+        let kind = LawKind::from_name(name)
+            .ok_or_else(|| CommandFailure::unknown(&format!("--law: no law `{name}`"), name, &accepted()))?;
         if let Some(needs) = needs(kind) {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: --law: {} needs {needs}, which the transport does not have; there are {}",
                 kind.info().title,
                 accepted().join(", ")
@@ -62,7 +62,7 @@ impl Chosen {
         let params = args.params.iter().map(|text| argument::law_param("--param", kind, text));
         let params = params.collect::<Result<Vec<_>, _>>()?;
         let pairs = params.iter().map(|(name, value)| (name.as_str(), *value));
-        catalog::check_pairs(kind, pairs).map_err(|error| Failure::Input(format!("error: --param: {error}")))?;
+        catalog::check_pairs(kind, pairs).map_err(|error| CommandFailure::Input(format!("error: --param: {error}")))?;
         Ok(Self { kind, params })
     }
 
@@ -74,7 +74,8 @@ impl Chosen {
     pub(crate) fn maker(&self) -> LawMaker {
         let Self { kind, params } = self.clone();
         Arc::new(move |path| {
-            let settings: Vec<(&str, Value)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            let settings: Vec<(&str, ParamValue)> =
+                params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             match catalog::build(kind, path, &settings) {
                 Ok(law) => law,
                 Err(error) => unreachable!("checked when the law was chosen: {error}"),

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use qlog::Directory;
 
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 
 /// Logs go to this directory from now on, until the directory is dropped.
 ///
 /// # Errors
 /// If no file can be made there.
-pub(super) fn open(path: &Path) -> Result<Directory, Failure> {
+pub(super) fn open(path: &Path) -> Result<Directory, CommandFailure> {
     let directory = Directory::open(path, |trouble| tell(&format!("warning: {trouble}")));
     directory.map_err(|error| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: --qlog: no log can be made in `{}`: {error}\nhelp: name a directory in which files can be made; one that is \
              not there is made",
             path.display()

@@ -1,13 +1,12 @@
 //! Shared parts of the commands that communicate with another machine over the transport: the peers that they call or
 //! admit, their identities, and their settings for sending.
 //!
-//! A listener is a [`desk`], which prints a ticket and judges callers. A caller finds it by a [`access::Way`] and calls with
-//! [`call`].
+//! A listener is a [`ticket_listener`], which prints a ticket and judges callers. A caller finds it by a [`access::PeerTarget`] and calls with
+//! [`dial`].
 
 pub(crate) mod access;
-pub(crate) mod call;
 pub(crate) mod descriptors;
-pub(crate) mod desk;
+pub(crate) mod dial;
 pub(crate) mod end;
 mod identity;
 mod key_log;
@@ -17,4 +16,5 @@ pub(crate) mod patience;
 pub(crate) mod quantity;
 pub(crate) mod resumption;
 pub(crate) mod service;
-pub(crate) mod trouble;
+pub(crate) mod session_error;
+pub(crate) mod ticket_listener;

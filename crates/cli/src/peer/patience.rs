@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use transport::{Connection, Error};
 
-use super::trouble::Trouble;
+use super::session_error::SessionError;
 use study::Stopwatch;
 
 /// The maximum interval between two checks.
@@ -17,9 +17,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The maximum time between the end of a connection's streams and its own end.
 const EXPLANATION: Duration = Duration::from_secs(1);
 
-struct Parked(Thread);
+struct ParkedThread(Thread);
 
-impl Wake for Parked {
+impl Wake for ParkedThread {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -28,10 +28,10 @@ impl Wake for Parked {
 /// Runs a future on this thread until it ends, or until `look`, which is called after each step and every 20 ms, finds trouble.
 pub(crate) fn wait_for<T>(
     future: impl Future<Output = T>,
-    mut look: impl FnMut() -> Result<(), Trouble>,
-) -> Result<T, Trouble> {
+    mut look: impl FnMut() -> Result<(), SessionError>,
+) -> Result<T, SessionError> {
     let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Parked(thread::current())));
+    let waker = Waker::from(Arc::new(ParkedThread(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
@@ -43,20 +43,20 @@ pub(crate) fn wait_for<T>(
 }
 
 /// A stream fails when its peer aborts the test. The end of the connection follows soon and carries the reason.
-pub(crate) fn explained(connection: &Connection, trouble: Trouble) -> Trouble {
-    if !matches!(trouble, Trouble::Transport(Error::Read(_) | Error::Write(_))) {
+pub(crate) fn explained(connection: &Connection, trouble: SessionError) -> SessionError {
+    if !matches!(trouble, SessionError::Transport(Error::Read(_) | Error::Write(_))) {
         return trouble;
     }
     let clock = Stopwatch::start();
-    let look = || if clock.elapsed() < EXPLANATION { Ok(()) } else { Err(Trouble::Interrupted) };
-    wait_for(connection.closed(), look).map_or(trouble, |closed| Trouble::Transport(Error::Closed(closed)))
+    let look = || if clock.elapsed() < EXPLANATION { Ok(()) } else { Err(SessionError::Interrupted) };
+    wait_for(connection.closed(), look).map_or(trouble, |closed| SessionError::Transport(Error::Closed(closed)))
 }
 
 /// A future among others of its kind.
-pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Trouble>> + 'a>>;
+pub(crate) type JoinedFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SessionError>> + 'a>>;
 
 /// All of these at a time, until the last one is done or one fails.
-pub(crate) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
+pub(crate) async fn all(mut parts: Vec<JoinedFuture<'_>>) -> Result<(), SessionError> {
     poll_fn(|context| {
         let mut at = 0;
         while at < parts.len() {
@@ -99,20 +99,20 @@ mod tests {
     #[test]
     fn parts_take_turns_and_the_first_failure_ends_all() {
         let log = Cell::new(0u64);
-        let part = |name: u64, rounds: u64| -> Part<'_> {
+        let part = |name: u64, rounds: u64| -> JoinedFuture<'_> {
             let log = &log;
             Box::pin(async move {
                 for _ in 0..rounds {
                     log.set(log.get() * 10 + name);
                     pause().await;
                 }
-                if rounds == 3 { Err(Trouble::Interrupted) } else { Ok(()) }
+                if rounds == 3 { Err(SessionError::Interrupted) } else { Ok(()) }
             })
         };
         assert!(matches!(wait_for(all(vec![part(1, 1), part(2, 2)]), || Ok(())), Ok(Ok(()))));
         assert_eq!(log.replace(0), 122);
         let ended = wait_for(all(vec![part(3, 3), part(5, 5)]), || Ok(()));
-        assert!(matches!(ended, Ok(Err(Trouble::Interrupted))));
+        assert!(matches!(ended, Ok(Err(SessionError::Interrupted))));
         assert_eq!(log.get(), 353_535);
     }
 
@@ -121,9 +121,9 @@ mod tests {
         let looks = Cell::new(0);
         let look = || {
             looks.set(looks.get() + 1);
-            if looks.get() == 3 { Err(Trouble::Interrupted) } else { Ok(()) }
+            if looks.get() == 3 { Err(SessionError::Interrupted) } else { Ok(()) }
         };
-        assert!(matches!(wait_for(std::future::pending::<()>(), look), Err(Trouble::Interrupted)));
+        assert!(matches!(wait_for(std::future::pending::<()>(), look), Err(SessionError::Interrupted)));
         let ended = wait_for(unless(|| true, std::future::pending::<()>()), || Ok(()));
         assert!(matches!(ended, Ok(None)));
     }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Units of time and their nanoseconds. A number alone is in seconds.
 const TIMES: [(&str, f64); 6] = [("ms", 1e6), ("min", 60e9), ("s", 1e9), ("h", 3_600e9), ("d", 86_400e9), ("", 1e9)];
@@ -20,7 +20,7 @@ const SIZES: [(&str, f64); 9] = [
     ("Ti", 1_099_511_627_776.0),
 ];
 /// The most bytes of a test; below, numbers of 64 bits with a point are whole.
-const MOST_BYTES: f64 = 1e15;
+const MAX_BYTES: f64 = 1e15;
 
 /// Splits a text into a number and the rest.
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -30,7 +30,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 /// A duration in a range.
-pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>) -> Result<Duration, Failure> {
+pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>) -> Result<Duration, CommandFailure> {
     let (least, most) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
@@ -39,7 +39,7 @@ pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>
         (ns < 1e18).then(|| Duration::from_nanos(ns.round() as u64))
     };
     read().filter(|time| (least..=most).contains(time)).ok_or_else(|| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: {option} {text}: expected {} to {}: a number of seconds, or one with ms, s, min, h or d",
             in_words(least),
             in_words(most)
@@ -48,17 +48,17 @@ pub(crate) fn duration(option: &str, text: &str, range: RangeInclusive<Duration>
 }
 
 /// An amount of data in a range.
-pub(crate) fn bytes(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, Failure> {
+pub(crate) fn bytes(option: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, CommandFailure> {
     let (least, most) = range.into_inner();
     let read = || {
         let (number, unit) = split(text.trim())?;
         let unit = unit.strip_suffix('B').unwrap_or(unit);
         let factor = if unit.is_empty() { 1.0 } else { SIZES.iter().find(|(known, _)| *known == unit)?.1 };
         let bytes = number * factor;
-        (bytes <= MOST_BYTES).then(|| bytes.round() as u64)
+        (bytes <= MAX_BYTES).then(|| bytes.round() as u64)
     };
     read().filter(|bytes| (least..=most).contains(bytes)).ok_or_else(|| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: {option} {text}: expected {least} to {most} bytes: a number, or one with k, M, G, T, KiB, MiB, GiB or TiB"
         ))
     })

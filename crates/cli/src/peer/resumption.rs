@@ -10,16 +10,16 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use files::{Limit, hexadecimal};
+use files::{SizeLimit, hexadecimal};
 use proto::ticket::Ticket;
 use transport::{Connection, random};
 
-use super::access::Way;
+use super::access::PeerTarget;
 use super::identity::{make_directory, secret, state};
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 use study::seconds_since_1970;
 
-const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
+const TICKET: SizeLimit = SizeLimit { what: "a file with a ticket", mib: 1 };
 /// Age at which such a ticket is removed: no receiver lives that long.
 const MAX_AGE_S: u64 = 100 * 24 * 3_600;
 
@@ -38,8 +38,8 @@ pub(crate) struct StoredTicket {
 
 impl<'a> Resumption<'a> {
     /// Returns None for a sender without a ticket, or without a state directory.
-    pub(crate) fn new(way: &'a Way) -> Option<Self> {
-        let Way::Ticket(ticket) = way else { return None };
+    pub(crate) fn new(way: &'a PeerTarget) -> Option<Self> {
+        let PeerTarget::Ticket(ticket) = way else { return None };
         let Some(state) = state() else {
             tell(
                 "warning: neither XDG_STATE_HOME nor HOME is an absolute path; a sender that is killed needs a new ticket then",
@@ -70,7 +70,7 @@ impl<'a> Resumption<'a> {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Ticket>, String> {
-        let failed = |failure: Failure| failure.to_string().replace('\n', "; ");
+        let failed = |failure: CommandFailure| failure.to_string().replace('\n', "; ");
         let Some(bytes) = secret(path, TICKET, "send in your place").map_err(failed)? else { return Ok(None) };
         let stored: Ticket =
             String::from_utf8_lossy(&bytes).parse().map_err(|error| format!("it has no ticket: {error}"))?;
@@ -114,8 +114,8 @@ impl<'a> Resumption<'a> {
 
 impl StoredTicket {
     /// Returns the way to connect by it.
-    pub(crate) fn way(&self) -> Way {
-        Way::Ticket(self.ticket.clone())
+    pub(crate) fn way(&self) -> PeerTarget {
+        PeerTarget::Ticket(self.ticket.clone())
     }
 
     /// Removes it.

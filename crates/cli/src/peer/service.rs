@@ -5,7 +5,7 @@ use proto::service::Service;
 
 /// One end's command, as it is known to the other end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pair {
+pub(crate) struct CommandPair {
     /// The service that both name in the handshake.
     pub(crate) service: Service,
     /// The command that listens.
@@ -14,15 +14,15 @@ pub(crate) struct Pair {
     pub(crate) caller: &'static str,
 }
 
-pub(crate) const PERF: Pair =
-    Pair { service: Service::named("perf"), listener: "narrows perf --listen", caller: "narrows perf" };
-pub(crate) const FILES: Pair =
-    Pair { service: Service::named("files"), listener: "narrows recv", caller: "narrows send" };
-pub(crate) const PROXY: Pair =
-    Pair { service: Service::named("proxy"), listener: "narrows proxy far", caller: "narrows proxy near" };
+pub(crate) const PERF: CommandPair =
+    CommandPair { service: Service::named("perf"), listener: "narrows perf --listen", caller: "narrows perf" };
+pub(crate) const FILES: CommandPair =
+    CommandPair { service: Service::named("files"), listener: "narrows recv", caller: "narrows send" };
+pub(crate) const PROXY: CommandPair =
+    CommandPair { service: Service::named("proxy"), listener: "narrows proxy far", caller: "narrows proxy near" };
 
 /// The commands of a service.
-fn pair_of(service: Service) -> Option<Pair> {
+fn pair_of(service: Service) -> Option<CommandPair> {
     [PERF, FILES, PROXY].into_iter().find(|pair| pair.service == service)
 }
 
@@ -31,7 +31,7 @@ fn named(service: Option<Service>) -> String {
     service.map_or_else(|| "another service".to_owned(), |service| service.to_string())
 }
 
-impl Pair {
+impl CommandPair {
     /// Returns the message to this command's caller about a listener that offers another service.
     pub(crate) fn not_here(self, here: Option<Service>) -> String {
         if let Some(other) = here.and_then(pair_of) {

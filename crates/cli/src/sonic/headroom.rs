@@ -9,7 +9,7 @@ pub(crate) const METRES_A_SECOND: u64 = 198_000_000;
 
 /// A cable and the port at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cable {
+pub(crate) struct HeadroomCable {
     /// The port's speed in Mb/s, at most 800,000.
     pub(crate) speed_mbps: u64,
     /// The cable's length in metres, at most 100,000,000.
@@ -24,7 +24,7 @@ pub(crate) struct Cable {
 
 /// Lossless traffic (`LOSSLESS_TRAFFIC_PATTERN`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Traffic {
+pub(crate) struct LosslessTraffic {
     /// The largest lossless packet in bytes, 64 to 65,535.
     pub(crate) mtu_bytes: u64,
     /// The share of packets of 64 bytes, in per cent, 0 to 100.
@@ -63,7 +63,12 @@ pub(crate) fn peer_response_bytes(speed_mbps: u64) -> Option<u64> {
 /// The headroom of a cable. `has_pool`: whether headroom is a pool of all ports, so that a group reserves none of it.
 ///
 /// None for a speed without a known response time.
-pub(crate) fn headroom(asic: &Asic, cable: &Cable, traffic: &Traffic, has_pool: bool) -> Option<Headroom> {
+pub(crate) fn headroom(
+    asic: &Asic,
+    cable: &HeadroomCable,
+    traffic: &LosslessTraffic,
+    has_pool: bool,
+) -> Option<Headroom> {
     // Fractions have this denominator: 792 of the cable, 4,096 of the gearbox, 1,000 of thousandths.
     const PARTS: u128 = 792 * 4_096 * 1_000;
     let peer = peer_response_bytes(cable.speed_mbps)?;
@@ -102,9 +107,9 @@ pub(crate) fn metres(delay_ps: u64) -> u64 {
 }
 
 /// Returns the longest cable, no longer than this one, with a headroom below `under_bytes`; none if no cable is short enough.
-pub(crate) fn longest(asic: &Asic, cable: &Cable, traffic: &Traffic, under_bytes: u64) -> Option<u64> {
+pub(crate) fn longest(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic, under_bytes: u64) -> Option<u64> {
     let fits = |length_m| {
-        headroom(asic, &Cable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)
+        headroom(asic, &HeadroomCable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)
     };
     let (mut low, mut high) = (0, cable.length_m);
     while low < high {
@@ -132,9 +137,9 @@ mod tests {
 
     /// A fraction, in lowest terms.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    struct Ratio(i128, i128);
+    struct Fraction(i128, i128);
 
-    impl Ratio {
+    impl Fraction {
         fn new(above: i128, below: i128) -> Self {
             let (mut a, mut b) = (above.abs(), below.abs());
             while b > 0 {
@@ -167,15 +172,15 @@ mod tests {
         }
     }
 
-    fn int(value: impl Into<i128>) -> Ratio {
-        Ratio::new(value.into(), 1)
+    fn int(value: impl Into<i128>) -> Fraction {
+        Fraction::new(value.into(), 1)
     }
 
     /// The formula, term by term as SONiC writes it, in fractions.
-    fn as_written(asic: &Asic, cable: &Cable, traffic: &Traffic, pool: bool) -> [i128; 3] {
+    fn as_written(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic, pool: bool) -> [i128; 3] {
         let (speed, small, mtu) = (int(cable.speed_mbps), int(traffic.small_percent), int(traffic.mtu_bytes));
         let cell = int(asic.cell_bytes);
-        let minus = |a: Ratio, b: Ratio| a.plus(Ratio::new(-b.0, b.1));
+        let minus = |a: Fraction, b: Fraction| a.plus(Fraction::new(-b.0, b.1));
         let worst = if asic.cell_bytes > 128 {
             int(cell.over(int(64)).ceil())
         } else {
@@ -196,7 +201,7 @@ mod tests {
         let propagation = int(cable.mtu_bytes)
             .plus(on_cable)
             .plus(int(2).times(gearbox))
-            .plus(Ratio::new(asic.mac_phy_milli_kib.into(), 1_000).times(int(1_024)))
+            .plus(Fraction::new(asic.mac_phy_milli_kib.into(), 1_000).times(int(1_024)))
             .plus(peer)
             .plus(tile);
         let mut xoff = mtu.plus(propagation.times(occupancy)).up_to_kib() + i128::from(asic.extra_bytes);
@@ -223,8 +228,9 @@ mod tests {
                     for (mtu_bytes, gearbox_delay) in [(1_500, 0), (9_100, 7), (9_216, 31)] {
                         for (lossless, small_percent) in [(1_024, 100), (1_500, 50), (4_096, 0), (9_000, 7)] {
                             for (has_eight_lanes, pool) in [(false, false), (true, false), (false, true)] {
-                                let cable = Cable { speed_mbps, length_m, mtu_bytes, gearbox_delay, has_eight_lanes };
-                                let traffic = Traffic { mtu_bytes: lossless, small_percent };
+                                let cable =
+                                    HeadroomCable { speed_mbps, length_m, mtu_bytes, gearbox_delay, has_eight_lanes };
+                                let traffic = LosslessTraffic { mtu_bytes: lossless, small_percent };
                                 let found = headroom(asic, &cable, &traffic, pool).unwrap();
                                 let wanted = as_written(asic, &cable, &traffic, pool);
                                 assert_eq!(
@@ -245,10 +251,15 @@ mod tests {
 
     #[test]
     fn a_cable_of_300_km_wants_38_megabytes() {
-        let traffic = Traffic { mtu_bytes: 1_024, small_percent: 100 };
+        let traffic = LosslessTraffic { mtu_bytes: 1_024, small_percent: 100 };
         let of = |length_m| {
-            let cable =
-                Cable { speed_mbps: 100_000, length_m, mtu_bytes: 9_100, gearbox_delay: 0, has_eight_lanes: false };
+            let cable = HeadroomCable {
+                speed_mbps: 100_000,
+                length_m,
+                mtu_bytes: 9_100,
+                gearbox_delay: 0,
+                has_eight_lanes: false,
+            };
             headroom(&Asic::from_name("spectrum-3").unwrap(), &cable, &traffic, false).unwrap().xoff
         };
         // Small packets alone take three times their bytes of cells of 144 bytes.
@@ -258,7 +269,7 @@ mod tests {
         assert_eq!(
             headroom(
                 &ASICS[0],
-                &Cable { speed_mbps: 7, length_m: 1, mtu_bytes: 1, gearbox_delay: 0, has_eight_lanes: false },
+                &HeadroomCable { speed_mbps: 7, length_m: 1, mtu_bytes: 1, gearbox_delay: 0, has_eight_lanes: false },
                 &traffic,
                 false
             ),

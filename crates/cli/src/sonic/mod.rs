@@ -7,5 +7,5 @@ mod headroom;
 mod tables;
 
 pub(crate) use asic::{ASICS, Asic};
-pub(crate) use headroom::{Cable, Headroom, Traffic, headroom, longest, metres};
-pub(crate) use tables::{Buffer, Device, Marks, Port, Revision, Threshold};
+pub(crate) use headroom::{Headroom, HeadroomCable, LosslessTraffic, headroom, longest, metres};
+pub(crate) use tables::{Device, Marks, Revision, SonicPort, SwitchMemory, Threshold};

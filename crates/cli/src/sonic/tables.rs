@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::headroom::{Headroom, Traffic};
+use super::headroom::{Headroom, LosslessTraffic};
 
 /// The keys of a `WRED_PROFILE`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ pub(crate) enum Threshold {
 
 /// A port.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Port {
+pub(crate) struct SonicPort {
     /// Such as `Ethernet0`.
     pub(crate) name: String,
     /// In Mb/s.
@@ -52,7 +52,7 @@ pub(crate) struct Port {
 
 /// A switch's memory, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct SwitchMemory {
     /// All of it.
     pub(crate) total: u64,
     /// The part that is left after every port's reserves.
@@ -63,13 +63,13 @@ pub(crate) struct Buffer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Device {
     /// Its ports.
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Vec<SonicPort>,
     /// Its memory, where its ports share one.
-    pub(crate) buffer: Option<Buffer>,
+    pub(crate) buffer: Option<SwitchMemory>,
     /// The priorities of the traffic, 0 to 7.
     pub(crate) priorities: Vec<u8>,
     /// The lossless traffic.
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: LosslessTraffic,
     /// The keys of marking.
     pub(crate) revision: Revision,
 }
@@ -85,8 +85,8 @@ impl Device {
         };
         let lengths = self.ports.iter().map(|port| (port.name.clone(), json!(format!("{}m", port.cable_m))));
         put("CABLE_LENGTH", [("AZURE".to_owned(), Value::Object(lengths.collect()))].into());
-        let queues = |of: &dyn Fn(&Port) -> Option<Value>| -> BTreeMap<String, Value> {
-            let of_port = |port: &Port| of(port).map(|row| (port.name.clone(), row));
+        let queues = |of: &dyn Fn(&SonicPort) -> Option<Value>| -> BTreeMap<String, Value> {
+            let of_port = |port: &SonicPort| of(port).map(|row| (port.name.clone(), row));
             let rows = self.ports.iter().filter_map(of_port);
             rows.flat_map(|(name, row)| self.priorities.iter().map(move |it| (format!("{name}|{it}"), row.clone())))
                 .collect()
@@ -108,7 +108,7 @@ impl Device {
             ];
             put("BUFFER_POOL", pools.into());
             let egress = json!({ "pool": "egress_lossless_pool", "size": "0", "static_th": buffer.total.to_string() });
-            let profiles = self.ports.iter().filter_map(Port::profile);
+            let profiles = self.ports.iter().filter_map(SonicPort::profile);
             put("BUFFER_PROFILE", profiles.chain([("egress_lossless_profile".to_owned(), egress)]).collect());
             put("BUFFER_PG", queues(&|port| port.profile().map(|(name, _)| json!({ "profile": name }))));
             put("BUFFER_QUEUE", queues(&|port| port.lossless.map(|_| json!({ "profile": "egress_lossless_profile" }))));
@@ -149,7 +149,7 @@ impl Marks {
     }
 }
 
-impl Port {
+impl SonicPort {
     /// The profile of its lossless priorities. SONiC names the profiles that it generates by speed and length; the
     /// threshold distinguishes profiles with the same speed and length.
     fn profile(&self) -> Option<(String, Value)> {
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn device(revision: Revision) -> Device {
-        let port = |name: &str, speed_mbps, cable_m, lossless| Port {
+        let port = |name: &str, speed_mbps, cable_m, lossless| SonicPort {
             name: name.into(),
             speed_mbps,
             cable_m,
@@ -191,9 +191,9 @@ mod tests {
                 port("Ethernet4", 100_000, 5, Some((headroom, Threshold::Dynamic(0)))),
                 port("Ethernet8", 400_000, 40, None),
             ],
-            buffer: Some(Buffer { total: 33_554_432, shared: 30_000_000 }),
+            buffer: Some(SwitchMemory { total: 33_554_432, shared: 30_000_000 }),
             priorities: vec![3, 4],
-            traffic: Traffic { mtu_bytes: 1_024, small_percent: 100 },
+            traffic: LosslessTraffic { mtu_bytes: 1_024, small_percent: 100 },
             revision,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Ran, Scratch, grid_of};
+use crate::support::{ProgramRun, Scratch, grid_of};
 
 /// Two runs with a title and a description.
 fn grid(title: &str, description: &str) -> String {
@@ -22,7 +22,7 @@ fn prepared(name: &str) -> Scratch {
     scratch
 }
 
-fn kept(ran: &Ran) -> Option<&str> {
+fn kept(ran: &ProgramRun) -> Option<&str> {
     ran.err.lines().find(|line| line.contains("finished before: kept"))
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use testing::{Bounded, PATIENCE, Process, eventually, skipped_here, skipped_without};
 
 use crate::json::is_summary;
-use crate::support::{Ran, Scratch, wait_for};
+use crate::support::{ProgramRun, Scratch, wait_for};
 
 pub(crate) const PAIR: &str = r#"
 name = "pair"
@@ -213,7 +213,7 @@ fn laws_of_ours_are_loaded_for_a_run() {
     assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
     assert_eq!(available(), before);
     let warned = run["warnings"].to_string();
-    match &kernel::probe::Probe::get().sockets {
+    match &kernel::probe::KernelProbe::get().sockets {
         Ok(()) => {
             assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
             assert!(!warned.contains("BPF storage"), "{warned}");
@@ -282,7 +282,7 @@ fn a_capture_that_lost_its_name_fails_the_command() {
         || std::fs::read_dir(&captures).unwrap().any(|file| file.unwrap().metadata().is_ok_and(|it| it.len() > 0));
     wait_for(&mut child, "the capture is begun", is_begun);
     std::fs::remove_dir_all(&captures).unwrap();
-    let ran = Ran::new(line, &child.output());
+    let ran = ProgramRun::new(line, &child.output());
     let said = ["error: the capture captures/haul.pcapng could not be put in place: No such file", "somebody removed"];
     ran.fails(1, &said);
     scratch.narrows("report real --out page.html").ok();
@@ -373,7 +373,7 @@ fn a_run_that_was_stopped_for_a_while_is_doubtful() {
     kill(process, Signal::SIGSTOP).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(600));
     kill(process, Signal::SIGCONT).unwrap();
-    Ran::new(line, &child.output()).ok();
+    ProgramRun::new(line, &child.output()).ok();
     let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
     let emulator = &summary["emulator"];
     assert!(emulator["stalled"].as_f64().unwrap() > 0.1, "{emulator:#}");
@@ -545,7 +545,7 @@ fn interrupted(line: &str) {
     std::thread::sleep(std::time::Duration::from_millis(300));
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), nix::sys::signal::Signal::SIGINT)
         .unwrap();
-    let ran = crate::support::Ran::new(line, &child.output());
+    let ran = crate::support::ProgramRun::new(line, &child.output());
     assert_eq!(ran.code, 130, "{ran}");
     assert!(ran.err.contains("interrupted: no run was finished"), "{ran}");
     assert_eq!(left_behind(), [""; 0]);

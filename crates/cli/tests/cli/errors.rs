@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use testing::Bounded;
 
-use crate::support::{GRID, ONE, Ran, Scratch, skipped};
+use crate::support::{GRID, ONE, ProgramRun, Scratch, skipped};
 
 const GOOD: &str = r#"name = "t"
 stop = "10ms"
@@ -262,7 +262,7 @@ fn what_is_not_results_is_not_replaced() {
 }
 
 /// A small file system in a mount namespace of its own; there, `script` runs in it with the program as `$0`.
-fn in_small_disk(scratch: &Scratch, size: &str, script: &str) -> Option<Ran> {
+fn in_small_disk(scratch: &Scratch, size: &str, script: &str) -> Option<ProgramRun> {
     fs::create_dir(scratch.path("disk")).unwrap();
     let small = format!("mount -t tmpfs -o size={size} none disk && cd disk && {script}");
     for rights in ["-m", "-rm"] {
@@ -270,7 +270,7 @@ fn in_small_disk(scratch: &Scratch, size: &str, script: &str) -> Option<Ran> {
         if possible.is_ok_and(|output| output.status.success()) {
             let mut command = Command::new("unshare");
             command.args([rights, "sh", "-c", &small, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path(""));
-            return Some(Ran::new(script, &command.finish()));
+            return Some(ProgramRun::new(script, &command.finish()));
         }
     }
     None
@@ -322,7 +322,7 @@ fn a_full_standard_output() {
     for line in ["laws", "run one.toml --json --out out", "help run", "--version"] {
         let full = || fs::File::options().write(true).open("/dev/full").unwrap();
         let output = scratch.command(line.split(' ')).stdout(full()).stderr(Stdio::piped()).start().output();
-        Ran::new(line, &output).fails(1, &["No space left"]);
+        ProgramRun::new(line, &output).fails(1, &["No space left"]);
         // Nor is a full standard error a reason to panic.
         let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).start().status();
         assert_eq!(crate::support::code(status), 1, "{line}");
@@ -336,7 +336,7 @@ fn a_limit_on_the_size_of_files() {
     scratch.write("one.toml", ONE);
     let script = format!("ulimit -f 1; {} run one.toml --out out", env!("CARGO_BIN_EXE_narrows"));
     let output = Command::new("sh").args(["-c", &script]).current_dir(scratch.path(".")).finish();
-    Ran::new(&script, &output).fails(2, &["File too large", "out"]);
+    ProgramRun::new(&script, &output).fails(2, &["File too large", "out"]);
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn control_characters_do_not_reach_the_terminal() {
     let scratch = Scratch::new("control-set");
     scratch.write("good.toml", GOOD);
     let said = scratch.command(["run", "good.toml", "--set", "title=\u{1b}[31mx"]).finish();
-    let said = Ran::new("run", &said).fails(2, &["control character U+001B"]);
+    let said = ProgramRun::new("run", &said).fails(2, &["control character U+001B"]);
     assert!(is_printable(&said.err), "{:?}", said.err);
 }
 

@@ -41,7 +41,7 @@ mod with_bpf {
 
     use testing::skipped_without;
 
-    use crate::support::{Ran, Scratch, skipped};
+    use crate::support::{ProgramRun, Scratch, skipped};
 
     #[test]
     fn what_is_wrong_is_said_before_anything_is_loaded() {
@@ -128,7 +128,7 @@ mod with_bpf {
 
     /// Runs lines of shell with a BPF file system and a /run of their own; `$NARROWS` is the program. At the deadline
     /// `timeout` kills all of them.
-    fn alone(scratch: &Scratch, lines: &str) -> Ran {
+    fn alone(scratch: &Scratch, lines: &str) -> ProgramRun {
         let setup = "set -e\nmount -t tmpfs none /run\nmount -t bpf none /sys/fs/bpf\nset +e\n";
         let output = Command::new("timeout")
             .args(["--signal=KILL", &PATIENCE_S.to_string(), "unshare"])
@@ -139,7 +139,7 @@ mod with_bpf {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let ran = Ran::new(lines, &output);
+        let ran = ProgramRun::new(lines, &output);
         assert_ne!(ran.code, 128 + 9, "not done within {PATIENCE_S} s, or killed: {ran}");
         ran
     }
@@ -331,7 +331,7 @@ mod with_bpf {
         if !can() {
             return;
         }
-        if let Err(reason) = &kernel::probe::Probe::get().sockets {
+        if let Err(reason) = &kernel::probe::KernelProbe::get().sockets {
             return skipped(TEST, reason);
         }
         if !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {

@@ -32,9 +32,9 @@ flows = "all"
 "#;
 
 /// Random numbers that follow from a seed.
-struct Draw(u64);
+struct SeededRandom(u64);
 
-impl Draw {
+impl SeededRandom {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 += 1;
         units::mix64(self.0) % bound
@@ -81,7 +81,7 @@ fn two_hundred_kills_lose_nothing() {
     let given = std::env::var("NARROWS_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(|| std::process::id().into());
     eprintln!("NARROWS_KILL_SEED={seed}");
-    let mut draw = Draw(seed);
+    let mut draw = SeededRandom(seed);
     let (mut killed, mut refused) = (0, 0);
     while killed < KILLS {
         let (line, out) = kinds[draw.below(kinds.len() as u64) as usize];

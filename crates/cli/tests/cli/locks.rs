@@ -9,7 +9,7 @@ use testing::{Bounded, Process};
 
 use testing::skipped_without;
 
-use crate::support::{Ran, Scratch, grid_of, wait_for};
+use crate::support::{ProgramRun, Scratch, grid_of, wait_for};
 
 /// Three runs; the second is long enough to be stopped in.
 const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
@@ -36,9 +36,9 @@ fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(mut child: Process) -> Ran {
+fn end(mut child: Process) -> ProgramRun {
     signal(&child, Signal::SIGCONT);
-    Ran::new(LINE, &child.output())
+    ProgramRun::new(LINE, &child.output())
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_file_system_without_locks() {
     }
     let without = |line: &str| {
         let output = scratch.command(line.split(' ')).env("LD_PRELOAD", &library).finish();
-        Ran::new(line, &output)
+        ProgramRun::new(line, &output)
     };
     let line = "run one.toml --quiet --out out";
     let told = "`out` is on a file system without locks: the file `out/.narrows.lock` keeps other writers out";

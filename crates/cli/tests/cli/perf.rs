@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use testing::{Bounded, PATIENCE, Process, block_on};
 use transport::{Config, Connection, Endpoint, SendStream};
 
-use crate::support::{Ran, Scratch, code, wait_for};
+use crate::support::{ProgramRun, Scratch, code, wait_for};
 
 /// A listener at a free port, and its ticket.
 struct Listener {
@@ -32,8 +32,8 @@ fn command(scratch: &Scratch, line: &str) -> Command {
     command
 }
 
-fn perf(scratch: &Scratch, line: &str) -> Ran {
-    Ran::new(&format!("perf {line}"), &command(scratch, line).finish())
+fn perf(scratch: &Scratch, line: &str) -> ProgramRun {
+    ProgramRun::new(&format!("perf {line}"), &command(scratch, line).finish())
 }
 
 impl Listener {
@@ -184,7 +184,7 @@ fn people_read_lines() {
     let file =
         std::fs::File::open(scratch.write("ticket", &format!("  {}\n", listener.ticket.to_uppercase()))).unwrap();
     let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).finish();
-    let ran = Ran::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, bbr"]);
+    let ran = ProgramRun::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, bbr"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("[ 0.00-0.10 s] ") && lines[0].contains("bit/s  rtt "), "{ran}");
     assert!(lines[1].starts_with("[ 0.10-0.20 s] "), "{ran}");
@@ -241,11 +241,11 @@ fn a_ticket_without_keep_is_good_once() {
 #[test]
 fn a_listener_may_have_threads() {
     let scratch = Scratch::new("perf-threads");
-    let at_once = |listener: &Listener, options: &str| -> Vec<Ran> {
+    let at_once = |listener: &Listener, options: &str| -> Vec<ProgramRun> {
         let line = format!("{} --bytes 2M --json {options}", listener.ticket);
         let start = |_| command(&scratch, &line).piped();
         let callers: Vec<Process> = (0..6).map(start).collect();
-        callers.into_iter().map(|mut caller| Ran::new(&line, &caller.output())).collect()
+        callers.into_iter().map(|mut caller| ProgramRun::new(&line, &caller.output())).collect()
     };
     let listener = Listener::new(&scratch, "--threads 2 --keep");
     for ran in at_once(&listener, "--paths 4") {
@@ -347,7 +347,7 @@ fn who_dies_is_noticed() {
     let mut caller = started(&scratch, &line);
     listener.child.kill();
     let begun = now();
-    let ran = Ran::new(&line, &caller.output());
+    let ran = ProgramRun::new(&line, &caller.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
     ran.says(&["--idle", "1 s"]);
     // No listener at all.
@@ -366,13 +366,13 @@ fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     // Ctrl-C closes the connection.
     let mut stopped = started(&scratch, &line("--time 60 --interval 50ms"));
     signal(&stopped, Signal::SIGINT);
-    let ran = Ran::new("stopped", &stopped.output_within(Duration::from_secs(30)));
+    let ran = ProgramRun::new("stopped", &stopped.output_within(Duration::from_secs(30)));
     assert_eq!(ran.code, 130, "{ran}");
     ran.says(&["interrupted: the test was not finished"]);
     let callers =
         ["--reverse", ""].map(|options| command(&scratch, &line(&format!("--bytes 20M --json {options}"))).piped());
     for mut caller in callers {
-        is_sound(&Ran::new("two", &caller.output()).ok().json(), 20_000_000);
+        is_sound(&ProgramRun::new("two", &caller.output()).ok().json(), 20_000_000);
     }
     std::thread::sleep(Duration::from_millis(1_200));
     let said = listener.interrupted();
@@ -410,7 +410,7 @@ async fn say(stream: &mut SendStream, message: &str) {
 fn a_caller_that_lies_is_told_so() {
     let scratch = Scratch::new("perf-liar");
     let listener = Listener::new(&scratch, "--keep --idle 1");
-    let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::NewReno, path, &[]).unwrap();
+    let law = |path: &laws::PathInfo| laws::catalog::build(laws::catalog::LawKind::NewReno, path, &[]).unwrap();
     let mut settings = Settings::new(Service::named("perf"), Arc::new(law));
     // A client that stays connected and sends no request.
     settings.keep_alive = Some(units::Span::from_ms(200));
@@ -422,7 +422,7 @@ fn a_caller_that_lies_is_told_so() {
         endpoint.connect(ticket.addresses[0], trust, secret).await.unwrap()
     };
     let told = |closed: Closed| match closed {
-        Closed::There { code: Code::APPLICATION, reason } => reason,
+        Closed::There { code: CloseCode::APPLICATION, reason } => reason,
         other => panic!("{other}"),
     };
     let request = r#"{"version":1,"reverse":false,"streams":1,"amount":{"bytes":10},"window_bytes":65536}"#;

@@ -41,13 +41,13 @@ const OPENINGS: &str = "doc comment opens badly";
 
 /// Places where a pattern occurs, by kind of text.
 #[derive(Default)]
-struct Places {
+struct Occurrences {
     comments: Vec<String>,
     strings: Vec<String>,
     pages: Vec<String>,
 }
 
-impl Places {
+impl Occurrences {
     fn kinds(&self) -> [(&'static str, &Vec<String>); 3] {
         [("comments", &self.comments), ("strings", &self.strings), ("pages", &self.pages)]
     }
@@ -55,13 +55,13 @@ impl Places {
 
 /// A part of a Rust source, with the line that it begins at.
 #[derive(PartialEq, Debug)]
-enum Part {
+enum ProsePart {
     Comment(usize, String),
     Literal(usize, String),
 }
 
 /// Splits a Rust source into its comments and string literals.
-fn parts(text: &str) -> Vec<Part> {
+fn parts(text: &str) -> Vec<ProsePart> {
     let chars: Vec<char> = text.chars().collect();
     let (mut parts, mut at, mut line) = (Vec::new(), 0, 1);
     let starts = |at: usize, what: &str| what.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
@@ -70,7 +70,7 @@ fn parts(text: &str) -> Vec<Part> {
         let is_word = at > 0 && (chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
         if starts(at, "//") {
             at = (at..chars.len()).find(|&it| chars[it] == '\n').unwrap_or(chars.len());
-            parts.push(Part::Comment(begun.1, chars[begun.0..at].iter().collect()));
+            parts.push(ProsePart::Comment(begun.1, chars[begun.0..at].iter().collect()));
             continue;
         }
         let raw = if is_word { 0 } else { raw_hashes(&chars, at) };
@@ -93,7 +93,7 @@ fn parts(text: &str) -> Vec<Part> {
         }
         let literal: String = chars[begun.0..at].iter().collect();
         line += literal.matches('\n').count();
-        parts.push(Part::Literal(begun.1, literal));
+        parts.push(ProsePart::Literal(begun.1, literal));
     }
     parts
 }
@@ -116,10 +116,10 @@ fn is_written(page: &Path) -> bool {
 }
 
 /// Adds the places of the patterns in a file.
-fn count(name: &str, path: &Path, patterns: &[(&str, Regex)], found: &mut BTreeMap<String, Places>) {
+fn count(name: &str, path: &Path, patterns: &[(&str, Regex)], found: &mut BTreeMap<String, Occurrences>) {
     let text = fs::read_to_string(path).unwrap();
     let opening = Regex::new(OPENING).unwrap();
-    let mut note = |line: usize, text: &str, list: fn(&mut Places) -> &mut Vec<String>| {
+    let mut note = |line: usize, text: &str, list: fn(&mut Occurrences) -> &mut Vec<String>| {
         for (pattern, regex) in patterns {
             for _ in regex.find_iter(text) {
                 list(found.entry((*pattern).to_owned()).or_default()).push(format!("{name}:{line}: {}", text.trim()));
@@ -136,7 +136,7 @@ fn count(name: &str, path: &Path, patterns: &[(&str, Regex)], found: &mut BTreeM
     let mut openings = Vec::new();
     for part in parts(&text) {
         match part {
-            Part::Comment(line, comment) => {
+            ProsePart::Comment(line, comment) => {
                 note(line, &comment, |places| &mut places.comments);
                 let marker = ["///", "//!"].into_iter().find(|it| comment.starts_with(it)).unwrap_or("");
                 let opens = !marker.is_empty() && last != (line - 1, marker);
@@ -145,7 +145,7 @@ fn count(name: &str, path: &Path, patterns: &[(&str, Regex)], found: &mut BTreeM
                 }
                 last = (line, marker);
             }
-            Part::Literal(line, literal) => {
+            ProsePart::Literal(line, literal) => {
                 // Tests' texts are the texts of what they test.
                 if name.contains("/src/") {
                     note(line, &literal, |places| &mut places.strings);
@@ -163,8 +163,8 @@ fn budget_file() -> PathBuf {
 #[test]
 fn counts_of_the_dialect_do_not_rise() {
     let compiled = PATTERNS.map(|(name, pattern)| (name, Regex::new(pattern).unwrap()));
-    let mut found = BTreeMap::from([(OPENINGS.to_owned(), Places::default())]);
-    found.extend(PATTERNS.map(|(name, _)| (name.to_owned(), Places::default())));
+    let mut found = BTreeMap::from([(OPENINGS.to_owned(), Occurrences::default())]);
+    found.extend(PATTERNS.map(|(name, _)| (name.to_owned(), Occurrences::default())));
     let mut read = 0;
     for path in sources(&repository()) {
         let name = path.strip_prefix(repository()).unwrap().display().to_string();
@@ -209,8 +209,8 @@ fn counts_of_the_dialect_do_not_rise() {
 fn sources_are_split_into_comments_and_literals() {
     let text =
         "/// What.\nlet a = \"b // c\"; // d\nlet e = '\"';\nlet f = r#\"g\n\"h\"#; let c: &'a str = \"\\\"i\"; // j\n";
-    let comment = |line, text: &str| Part::Comment(line, text.to_owned());
-    let literal = |line, text: &str| Part::Literal(line, text.to_owned());
+    let comment = |line, text: &str| ProsePart::Comment(line, text.to_owned());
+    let literal = |line, text: &str| ProsePart::Literal(line, text.to_owned());
     assert_eq!(
         parts(text),
         [

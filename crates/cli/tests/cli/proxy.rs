@@ -16,10 +16,10 @@ use testing::{Bounded, PATIENCE, Process, eventually};
 
 use testing::skipped_without;
 
-use crate::support::{Ran, Scratch, code, skipped, wait_for};
+use crate::support::{ProgramRun, Scratch, code, skipped, wait_for};
 
 /// An end that runs, and its output.
-struct End {
+struct ProxyProcess {
     child: Process,
     /// The ticket of a far end.
     ticket: String,
@@ -31,7 +31,7 @@ fn proxy(scratch: &Scratch, line: &str) -> Command {
     command
 }
 
-impl End {
+impl ProxyProcess {
     /// Starts it. `command` is whatever runs the program.
     fn start(mut command: Command) -> Self {
         Self { child: command.piped(), ticket: String::new() }
@@ -77,10 +77,10 @@ impl End {
 }
 
 /// Both ends. The near one has these doors.
-fn both(scratch: &Scratch, rules: &str, doors: &str) -> (End, End) {
-    let far = End::far(scratch, &format!("--listen 127.0.0.1:0 --verbose {rules}"));
+fn both(scratch: &Scratch, rules: &str, doors: &str) -> (ProxyProcess, ProxyProcess) {
+    let far = ProxyProcess::far(scratch, &format!("--listen 127.0.0.1:0 --verbose {rules}"));
     scratch.write("ticket", &far.ticket);
-    (far, End::near(scratch, &format!("@ticket --verbose {doors}")))
+    (far, ProxyProcess::near(scratch, &format!("@ticket --verbose {doors}")))
 }
 
 /// Echoes the data of one client.
@@ -154,14 +154,14 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
     // Open connections are reset.
     assert_eq!(tcp.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     near.says("no connection to the far end: the peer closed the connection");
-    let far = End::far(&scratch, &format!("--listen {address} {rules}"));
+    let far = ProxyProcess::far(&scratch, &format!("--listen {address} {rules}"));
     assert_eq!(far.ticket, ticket);
     near.says("connected to the far end");
     says_back(socks(door, server).0, b"again");
     far.stopped(Signal::SIGINT);
     // Without the ticket it is another far end.
     let mut near = near;
-    let far = End::far(&scratch, &format!("--listen {address}"));
+    let far = ProxyProcess::far(&scratch, &format!("--listen {address}"));
     far.says("warning: without --allow HOST:PORTS this end connects to nothing");
     let (code, said) = near.ended();
     assert!(code == 1 && said.contains("does not take this ticket") && said.contains("--ticket FILE"), "{said}");
@@ -170,7 +170,7 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
 #[test]
 fn what_is_wrong_is_named() {
     let scratch = Scratch::new("proxy-wrong");
-    let ran = |line: &str| Ran::new(line, &proxy(&scratch, line).finish());
+    let ran = |line: &str| ProgramRun::new(line, &proxy(&scratch, line).finish());
     ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
     ran("near 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
     ran("near 127.0.0.1 --insecure --socks here").fails(2, &["--socks here"]);
@@ -188,7 +188,7 @@ fn what_is_wrong_is_named() {
     ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "chmod 600"]);
     fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
     ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "help: remove it"]);
-    let near = End::near(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
+    let near = ProxyProcess::near(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
     near.says("warning: --socks 0.0.0.0:");
     near.says("no connection to the far end: nothing answers at 127.0.0.1:9");
 }
@@ -291,11 +291,11 @@ fn rsync_copies_through_a_forward() {
 }
 
 /// Two hosts with UDP alone between them: their TCP is redirected to a near end.
-struct Hosts {
+struct HostPair {
     names: [String; 2],
 }
 
-impl Hosts {
+impl HostPair {
     /// None, with a word about it, where they cannot be made.
     fn new(test: &str) -> Option<Self> {
         let names = [1, 2].map(|at| format!("nwp{}-{at}", std::process::id()));
@@ -352,7 +352,7 @@ impl Hosts {
     }
 }
 
-impl Drop for Hosts {
+impl Drop for HostPair {
     fn drop(&mut self) {
         for name in &self.names {
             let _ = Command::new("ip").args(["netns", "del", name]).try_finish();
@@ -395,7 +395,7 @@ fn mpi_runs_through_redirected_connections() {
     if !are_installed(test, &["mpicc.mpich", "mpiexec.hydra", "ip", "nft"]) {
         return;
     }
-    let Some(hosts) = Hosts::new(test) else { return };
+    let Some(hosts) = HostPair::new(test) else { return };
     let scratch = Scratch::new("proxy-mpi");
     let source = scratch.write("ring.c", RING);
     succeeded(&Command::new("mpicc.mpich").arg("-o").arg(scratch.path("ring")).arg(source).finish());
@@ -407,7 +407,7 @@ fn mpi_runs_through_redirected_connections() {
     let end = |at: usize, line: &str| {
         let mut command = hosts.on(at, program);
         command.arg("proxy").args(line.split(' ')).env("XDG_STATE_HOME", scratch.path("state"));
-        End::start(command)
+        ProxyProcess::start(command)
     };
     let far = |at: usize| end(at, &format!("far --listen 10.77.0.{at} --insecure --allow 10.77.0.{at}:*"));
     let near = |to: usize| end(3 - to, &format!("near 10.77.0.{to} --insecure --transparent 1081 -v"));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use testing::Bounded;
 
-use crate::support::{Ran, Scratch};
+use crate::support::{ProgramRun, Scratch};
 
 /// A `python3` that runs this script.
 fn with_python(scratch: &Scratch, script: &str) -> String {
@@ -18,8 +18,8 @@ fn with_python(scratch: &Scratch, script: &str) -> String {
 }
 
 /// Runs a line with programs of one folder alone.
-fn narrows(scratch: &Scratch, path: &str, line: &str) -> Ran {
-    Ran::new(line, &scratch.command(line.split(' ')).env("PATH", path).finish())
+fn narrows(scratch: &Scratch, path: &str, line: &str) -> ProgramRun {
+    ProgramRun::new(line, &scratch.command(line.split(' ')).env("PATH", path).finish())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 use testing::Bounded;
 
 use crate::json::is_summary;
-use crate::support::{ONE, Ran, Scratch, keys, wait_for};
+use crate::support::{ONE, ProgramRun, Scratch, keys, wait_for};
 
 const CLAIMS: &str = r#"
 [paper]
@@ -230,7 +230,7 @@ fn variants_have_all_seeds() {
         scratch.write("papers/tiny/fig1.toml", &text);
     };
     let run = |options: &str, out: &str| scratch.narrows(&format!("reproduce tiny --json {options} --out {out}")).ok();
-    let seeds = |ran: &Ran, id: &str| {
+    let seeds = |ran: &ProgramRun, id: &str| {
         let json = ran.json();
         let runs = json["figures"][0]["runs"].as_array().unwrap().clone();
         let of = runs.iter().filter(|run| run["run"].as_str().unwrap().ends_with(id));
@@ -259,7 +259,8 @@ fn finished_runs_are_kept() {
     let two = format!("{ONE}[grid]\n\"traffic.0.size\" = [\"4KiB\", \"8KiB\"]\n[scale.quick]\n");
     scratch.write("papers/tiny/fig1.toml", &two);
     let again = |with: &str| scratch.narrows(&format!("reproduce tiny --seeds 1 --threads 1 {with}")).ok();
-    let kept = |said: &crate::support::Ran| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
+    let kept =
+        |said: &crate::support::ProgramRun| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
     let runs = "out/reproduce/quick/tiny/fig1/runs";
     let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet"))).unwrap();
     assert_eq!(kept(&again("")), None);
@@ -333,7 +334,7 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = scratch.read(file).replace("completed == 4", "completed == 5");
     scratch.write(file, &edited);
-    Ran::new(line, &child.output()).fails(2, &["was changed while its runs went", file, "help: "]);
+    ProgramRun::new(line, &child.output()).fails(2, &["was changed while its runs went", file, "help: "]);
     assert_eq!(scratch.read(file), edited);
 }
 
@@ -352,7 +353,7 @@ fn a_page_that_changed_meanwhile_is_not_replaced() {
     let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
     scratch.write("page.md", &edited);
     let said = "error: cannot write `page.md`: somebody made or changed it meanwhile; what was written is in `";
-    let ran = Ran::new(line, &child.output()).fails(2, &[said, "help: give the command again"]);
+    let ran = ProgramRun::new(line, &child.output()).fails(2, &[said, "help: give the command again"]);
     assert_eq!(scratch.read("page.md"), edited);
     let left = ran.err.split('`').nth(3).unwrap();
     assert!(std::fs::read_to_string(left).unwrap().contains("## tiny/fig8"), "{ran}");

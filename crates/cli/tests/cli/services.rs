@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use testing::{Bounded, Process};
 
-use crate::support::{Ran, Scratch, code, wait_for};
+use crate::support::{ProgramRun, Scratch, code, wait_for};
 
 fn command(scratch: &Scratch, line: &str) -> Command {
     let mut command = scratch.command(line.split_whitespace());
@@ -64,13 +64,13 @@ fn the_wrong_command_is_refused_at_both_ends() {
         scratch.write("ticket", &running.ticket);
         let wrong = CALLERS.iter().filter(|(_, right)| *right != listener);
         for (calling, right) in wrong.clone() {
-            let ran = Ran::new(calling, &command(&scratch, calling).finish());
+            let ran = ProgramRun::new(calling, &command(&scratch, calling).finish());
             let said = format!("is `{listener}`, not `{right}`: call it with `{caller}`");
             ran.fails(1, &["error: the listener at 127.0.0.1:", &said]);
         }
         // One caller may come in, and none has.
         if listener == "narrows recv" {
-            Ran::new("send", &command(&scratch, CALLERS[1].0).finish()).ok();
+            ProgramRun::new("send", &command(&scratch, CALLERS[1].0).finish()).ok();
             assert_eq!(scratch.read("in/file"), "contents");
         } else {
             assert!(!scratch.path("in").exists());
@@ -107,7 +107,7 @@ fn secrets_are_written_where_the_environment_says() {
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
             near.status();
         } else {
-            Ran::new("caller", &caller.finish()).ok().says(&[warning]);
+            ProgramRun::new("caller", &caller.finish()).ok().says(&[warning]);
         }
         let (_, said) = running.interrupted();
         assert!(said.contains("TLS") && said.contains("`listener.keys`"), "{said}");
@@ -143,12 +143,12 @@ fn secrets_that_cannot_be_written_are_an_error() {
         {
             let output = command(&scratch, &line).env("SSLKEYLOGFILE", path).finish();
             let why = format!("error: SSLKEYLOGFILE: cannot write `{path}`: {why}");
-            Ran::new(&line, &output).fails(2, &[&why, "help: name a file"]);
+            ProgramRun::new(&line, &output).fails(2, &[&why, "help: name a file"]);
         }
     }
     // A variable that is empty asks for nothing.
     let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").finish();
-    let ran = Ran::new("perf", &output).fails(1, &["nothing answers"]);
+    let ran = ProgramRun::new("perf", &output).fails(1, &["nothing answers"]);
     assert!(!ran.err.contains("secrets"), "{ran}");
 }
 
@@ -189,7 +189,7 @@ fn connections_are_logged_at_both_ends() {
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
             near.status();
         } else {
-            Ran::new("caller", &caller.finish()).ok();
+            ProgramRun::new("caller", &caller.finish()).ok();
         }
         running.interrupted();
         let (here, there) = (log(&scratch, "logs/here", "client"), log(&scratch, "logs/there", "server"));
@@ -247,7 +247,7 @@ fn a_directory_for_logs_that_is_none_is_an_error() {
     scratch.write("file", "contents");
     for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
         let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
-        let ran = Ran::new(&line, &command(&scratch, &line).finish());
+        let ran = ProgramRun::new(&line, &command(&scratch, &line).finish());
         ran.fails(2, &["--qlog", "`file`"]);
         assert_eq!(scratch.read("file"), "contents");
     }

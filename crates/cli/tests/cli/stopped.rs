@@ -5,7 +5,7 @@ use nix::unistd::Pid;
 use std::fs;
 use testing::{Bounded, Process};
 
-use crate::support::{Ran, Scratch, code, grid_of, wait_for};
+use crate::support::{ProgramRun, Scratch, code, grid_of, wait_for};
 
 /// The first run of the grid ends at once; the second one runs longer than a test can wait.
 const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
@@ -27,8 +27,8 @@ fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(mut child: Process, line: &str) -> Ran {
-    Ran::new(line, &child.output())
+fn end(mut child: Process, line: &str) -> ProgramRun {
+    ProgramRun::new(line, &child.output())
 }
 
 fn partials(scratch: &Scratch) -> Vec<String> {

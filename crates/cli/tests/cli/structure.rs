@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A module by its names from the crate's root on; the root itself has none.
-type Module = Vec<String>;
+type ModulePath = Vec<String>;
 
 /// The modules of a crate and the modules that each of them names.
 struct Sources {
-    files: BTreeMap<Module, PathBuf>,
+    files: BTreeMap<ModulePath, PathBuf>,
     /// Names that the root exports from its modules.
-    exported: BTreeMap<String, Module>,
+    exported: BTreeMap<String, ModulePath>,
     /// Modules for tests alone.
-    of_tests: BTreeSet<Module>,
+    of_tests: BTreeSet<ModulePath>,
 }
 
 fn root() -> PathBuf {
@@ -73,7 +73,8 @@ impl Sources {
                     todo.push(path);
                 } else if path.extension().is_some_and(|extension| extension == "rs") {
                     let relative = path.strip_prefix(&source).unwrap().with_extension("");
-                    let mut module: Module = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+                    let mut module: ModulePath =
+                        relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
                     module.pop_if(|last| *last == "mod" || module_is_root(last, &relative));
                     // A program next to a library uses only the library.
                     if relative != Path::new("main") || !source.join("lib.rs").is_file() {
@@ -84,7 +85,7 @@ impl Sources {
         }
         let mut sources = Self { files, exported: BTreeMap::new(), of_tests: BTreeSet::new() };
         for (module, path) in sources.files.clone() {
-            let mut found = Found::default();
+            let mut found = FileNames::default();
             found.read(tokens(&path));
             for child in found.test_modules {
                 sources.of_tests.insert(module.iter().cloned().chain([child]).collect());
@@ -109,9 +110,9 @@ impl Sources {
     }
 
     /// The module that a path leads to, named in this module.
-    fn leads_to(&self, from: &Module, path: &[String]) -> Option<Module> {
+    fn leads_to(&self, from: &ModulePath, path: &[String]) -> Option<ModulePath> {
         let (mut module, mut rest) = match path[0].as_str() {
-            "crate" => (Module::new(), &path[1..]),
+            "crate" => (ModulePath::new(), &path[1..]),
             "self" => (from.clone(), &path[1..]),
             "super" => (from.clone(), path),
             child if self.files.contains_key(&[from.as_slice(), &[child.to_owned()]].concat()) => (from.clone(), path),
@@ -136,10 +137,10 @@ impl Sources {
     }
 
     /// Returns the other modules that each module names, without modules of tests.
-    fn uses(&self) -> BTreeMap<Module, BTreeSet<Module>> {
+    fn uses(&self) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
         let modules = self.files.iter().filter(|(module, _)| !self.is_of_tests(module));
-        let named = |(module, path): (&Module, &PathBuf)| {
-            let mut found = Found::default();
+        let named = |(module, path): (&ModulePath, &PathBuf)| {
+            let mut found = FileNames::default();
             found.read(tokens(path));
             let uses = found.paths.iter().filter_map(|path| self.leads_to(module, path)).collect();
             (module.clone(), uses)
@@ -148,8 +149,11 @@ impl Sources {
     }
 
     /// Returns the uses among the parts of a module, the parts named by their last names.
-    fn among(uses: &BTreeMap<Module, BTreeSet<Module>>, parent: &[String]) -> BTreeMap<String, BTreeSet<String>> {
-        let part = |module: &Module| {
+    fn among(
+        uses: &BTreeMap<ModulePath, BTreeSet<ModulePath>>,
+        parent: &[String],
+    ) -> BTreeMap<String, BTreeSet<String>> {
+        let part = |module: &ModulePath| {
             let inside = module.starts_with(parent) && module.len() > parent.len();
             inside.then(|| module[parent.len()].clone())
         };
@@ -176,14 +180,14 @@ fn tokens(path: &Path) -> TokenStream {
 
 /// The names in a file, outside of its tests.
 #[derive(Default)]
-struct Found {
+struct FileNames {
     /// Paths by their names; those that begin with neither `crate`, `self` nor `super` come from `use` alone.
     paths: Vec<Vec<String>>,
     /// Modules that it declares for tests.
     test_modules: Vec<String>,
 }
 
-impl Found {
+impl FileNames {
     fn read(&mut self, stream: TokenStream) {
         let mut tokens = stream.into_iter().peekable();
         while let Some(token) = tokens.next() {

@@ -90,8 +90,8 @@ impl Scratch {
     }
 
     /// Runs the program with the words of a line.
-    pub(crate) fn narrows(&self, line: &str) -> Ran {
-        Ran::new(line, &self.command(line.split_whitespace()).finish())
+    pub(crate) fn narrows(&self, line: &str) -> ProgramRun {
+        ProgramRun::new(line, &self.command(line.split_whitespace()).finish())
     }
 }
 
@@ -112,14 +112,14 @@ impl Drop for Scratch {
 }
 
 /// The result of a run of the program.
-pub(crate) struct Ran {
+pub(crate) struct ProgramRun {
     pub(crate) line: String,
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Ran {
+impl ProgramRun {
     pub(crate) fn new(line: &str, output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let ran = Self {
@@ -162,7 +162,7 @@ impl Ran {
     }
 }
 
-impl std::fmt::Display for Ran {
+impl std::fmt::Display for ProgramRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { line, code, out, err } = self;
         write!(f, "narrows {line}\nexit code {code}\n--- standard output\n{out}\n--- standard error\n{err}")

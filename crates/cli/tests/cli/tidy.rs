@@ -20,7 +20,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::support::{repository, sources};
 
 /// A word of shell text.
-struct Word {
+struct ShellWord {
     place: Range<usize>,
     /// Set if a command may begin here, so that a keyword is one.
     begins: bool,
@@ -30,8 +30,8 @@ struct Word {
 const OPENERS: [&str; 9] = ["do", "then", "else", "elif", "if", "while", "until", "!", "{"];
 
 /// Cuts shell text into words. The escape `\n` of a string literal ends a command, too.
-fn words(text: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(text: &str) -> Vec<ShellWord> {
+    let mut words: Vec<ShellWord> = Vec::new();
     let (mut begins, mut at) = (true, 0);
     let bytes = text.as_bytes();
     let is_end = |byte: u8| byte.is_ascii_whitespace() || b";&|()\"'`\\".contains(&byte);
@@ -39,7 +39,7 @@ fn words(text: &str) -> Vec<Word> {
         let start = at;
         if !is_end(bytes[at]) {
             at += bytes[at..].iter().take_while(|&&byte| !is_end(byte)).count();
-            words.push(Word { place: start..at, begins });
+            words.push(ShellWord { place: start..at, begins });
             begins = OPENERS.contains(&&text[start..at]);
             continue;
         }
@@ -56,7 +56,7 @@ fn words(text: &str) -> Vec<Word> {
 /// Finds the lines, counted from 1, at which shell loops without a bound begin.
 fn endless_in_shell(text: &str) -> Vec<usize> {
     let words = words(text);
-    let is = |word: &Word, keyword: &str| word.begins && &text[word.place.clone()] == keyword;
+    let is = |word: &ShellWord, keyword: &str| word.begins && &text[word.place.clone()] == keyword;
     let mut found = Vec::new();
     for (at, first) in words.iter().enumerate() {
         if !is(first, "while") && !is(first, "until") {
@@ -64,7 +64,7 @@ fn endless_in_shell(text: &str) -> Vec<usize> {
         }
         let rest = &words[at + 1..];
         // `{` and `:` begin the body of a loop of Rust and of Python.
-        let ends = |word: &Word| {
+        let ends = |word: &ShellWord| {
             let word = &text[word.place.clone()];
             word.len() > 1 && (word.ends_with('{') || word.ends_with(':')) || word == "{"
         };

@@ -12,7 +12,7 @@ use proto::secret::Secret;
 use proto::ticket::Ticket;
 use testing::{Bounded, Process};
 
-use crate::support::{Ran, Scratch, code, skipped, wait_for};
+use crate::support::{ProgramRun, Scratch, code, skipped, wait_for};
 
 /// The chunk that is sent, checked and resumed at a time.
 const CHUNK: u64 = 1 << 20;
@@ -24,12 +24,12 @@ fn command(scratch: &Scratch, line: &str) -> Command {
 }
 
 /// A receiver at a free port, and its ticket.
-struct Receiver {
+struct ReceiverProcess {
     child: Process,
     ticket: String,
 }
 
-impl Receiver {
+impl ReceiverProcess {
     fn new(scratch: &Scratch, options: &str) -> Self {
         Self::with_idle(scratch, 1, options)
     }
@@ -54,16 +54,16 @@ impl Receiver {
     }
 }
 
-fn send(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
+fn send(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
     let line = format!("send {what} --idle 1 {} --json", receiver.ticket);
-    Ran::new(&line, &command(scratch, &line).finish())
+    ProgramRun::new(&line, &command(scratch, &line).finish())
 }
 
 fn signal(child: &Process, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
 }
 
-fn number(ran: &Ran, key: &str) -> u64 {
+fn number(ran: &ProgramRun, key: &str) -> u64 {
     ran.json()[key].as_u64().unwrap_or_else(|| panic!("no {key} in {ran}"))
 }
 
@@ -85,10 +85,10 @@ fn partials(scratch: &Scratch) -> Vec<(PathBuf, u64)> {
 }
 
 /// A name, its mode, its time and its contents.
-type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
+type FileState = (PathBuf, u32, (i64, i64), Vec<u8>);
 
 /// All entries below a directory, by name.
-fn tree(root: &Path) -> Vec<Node> {
+fn tree(root: &Path) -> Vec<FileState> {
     let (mut all, mut open) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(path) = open.pop() {
         let metadata = fs::symlink_metadata(&path).unwrap();
@@ -117,11 +117,11 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     symlink("../large", scratch.path("photos/sub/link")).unwrap();
     fs::set_permissions(scratch.path("photos/sub/run"), fs::Permissions::from_mode(0o750)).unwrap();
     write(&scratch, "notes", b"notes");
-    let receiver = Receiver::new(&scratch, "");
+    let receiver = ReceiverProcess::new(&scratch, "");
     scratch.write("ticket", &format!("\n{}\nand more\n", receiver.ticket));
     let ticket = fs::File::open(scratch.path("ticket")).unwrap();
     let output = command(&scratch, "send photos notes -").stdin(ticket).finish();
-    let ran = Ran::new("send photos notes -", &output).ok();
+    let ran = ProgramRun::new("send photos notes -", &output).ok();
     assert!(ran.out.is_empty() && ran.err.contains("sent 8 entries with 5.24 MB in "), "{ran}");
     let used = receiver.ticket.clone();
     let (code, said) = receiver.ended();
@@ -131,8 +131,8 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 2);
 
     // Once more: nothing moves. A receiver with another ticket does not take the first one.
-    let receiver = Receiver::new(&scratch, "--keep --json --threads 2");
-    let other = Receiver { ticket: used, child: Command::new("true").start() };
+    let receiver = ReceiverProcess::new(&scratch, "--keep --json --threads 2");
+    let other = ReceiverProcess { ticket: used, child: Command::new("true").start() };
     send(&scratch, "notes", &other).fails(1, &["127.0.0.1"]);
     let ran = send(&scratch, "photos notes", &receiver).ok();
     assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (0, 5 * CHUNK + 16));
@@ -175,7 +175,7 @@ fn modes_are_the_receivers() {
     let names = ["in/photos", "in/photos/sub", "in/photos/sub/run"];
     for (options, expected) in [("", [0o700, 0o750, 0o750]), ("--exact-modes", [0o777; 3])] {
         let line = format!("recv in --listen 127.0.0.1:0 --idle 1 {options}");
-        let receiver = Receiver::of(&mut under_umask("027", &command(&scratch, &line)));
+        let receiver = ReceiverProcess::of(&mut under_umask("027", &command(&scratch, &line)));
         send(&scratch, "photos", &receiver).ok();
         assert_eq!(receiver.ended().0, 0);
         let modes = names.map(|name| fs::metadata(scratch.path(name)).unwrap().mode() & 0o7777);
@@ -188,7 +188,7 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     let scratch = Scratch::new("send-usage");
     write(&scratch, "a/x", b"");
     write(&scratch, "b/x", b"");
-    let run = |line: &str| Ran::new(line, &command(&scratch, line).finish());
+    let run = |line: &str| ProgramRun::new(line, &command(&scratch, line).finish());
     run("send a").fails(2, &["error: expected what to send and then to whom"]);
     run("send").fails(2, &["PATH... TICKET|ADDR"]);
     run("send none @ticket").fails(2, &["error: cannot read `none`: No such file"]);
@@ -205,7 +205,7 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run(&format!("recv unheard {}", many.join(" "))).fails(2, &["--address"]);
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["--threads", "64"]);
-    let receiver = Receiver::new(&scratch, "");
+    let receiver = ReceiverProcess::new(&scratch, "");
     let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
     run("recv in --listen 127.0.0.1:0").fails(2, &said);
     drop(receiver);
@@ -217,7 +217,7 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
     write(&scratch, "file", b"new");
     write(&scratch, "other", b"other");
     write(&scratch, "in/file", b"mine");
-    let receiver = Receiver::new(&scratch, "");
+    let receiver = ReceiverProcess::new(&scratch, "");
     let ran = send(&scratch, "file other", &receiver);
     let why = "`file` is not received: a file that differs is here; --replace at the receiver replaces it";
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
@@ -226,7 +226,7 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
     let (code, said) = receiver.ended();
     assert!(code == 1 && said.contains(why), "{said}");
     assert_eq!((scratch.read("in/file"), scratch.read("in/other")), ("mine".to_owned(), "other".to_owned()));
-    let receiver = Receiver::new(&scratch, "--replace");
+    let receiver = ReceiverProcess::new(&scratch, "--replace");
     send(&scratch, "file other", &receiver).ok();
     assert_eq!((receiver.ended().0, scratch.read("in/file")), (0, "new".to_owned()));
 }
@@ -235,18 +235,18 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
 const LONG: u64 = 400 * CHUNK + 3;
 
 /// A transfer of one large file that is under way: a part of the file is already verified.
-fn under_way(scratch: &Scratch) -> (Receiver, Process) {
+fn under_way(scratch: &Scratch) -> (ReceiverProcess, Process) {
     under_way_with(scratch, 1, "")
 }
 
-fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (Receiver, Process) {
-    let mut receiver = Receiver::with_idle(scratch, idle_s, options);
+fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (ReceiverProcess, Process) {
+    let mut receiver = ReceiverProcess::with_idle(scratch, idle_s, options);
     let sender = sends(scratch, &mut receiver, idle_s);
     (receiver, sender)
 }
 
 /// A sender of one large file, with a part of it already verified.
-fn sends(scratch: &Scratch, receiver: &mut Receiver, idle_s: u32) -> Process {
+fn sends(scratch: &Scratch, receiver: &mut ReceiverProcess, idle_s: u32) -> Process {
     write(scratch, "file", &data(LONG));
     let line = format!("send file {} --idle {idle_s}", receiver.ticket);
     let mut sender = command(scratch, &line).piped();
@@ -263,7 +263,7 @@ fn goes_on(scratch: &Scratch) {
     let [(_, len)] = partials(scratch)[..] else { panic!("{:?}", partials(scratch)) };
     assert!((8 * CHUNK..LONG).contains(&len), "{len}");
     assert!(!scratch.path("in/file").exists());
-    let receiver = Receiver::new(scratch, "");
+    let receiver = ReceiverProcess::new(scratch, "");
     let ran = send(scratch, "file", &receiver).ok();
     assert_eq!(receiver.ended().0, 0);
     let (had, moved) = (number(&ran, "had_bytes"), number(&ran, "moved_bytes"));
@@ -278,7 +278,7 @@ fn a_receiver_that_was_killed_goes_on() {
     let scratch = Scratch::new("send-kill-receiver");
     let (mut receiver, mut sender) = under_way(&scratch);
     receiver.child.kill();
-    let ran = Ran::new("send", &sender.output());
+    let ran = ProgramRun::new("send", &sender.output());
     assert_eq!(ran.code, 1, "{ran}");
     ran.says(&["give the same command again, with a new ticket if need be, and it goes on there"]);
     goes_on(&scratch);
@@ -301,14 +301,14 @@ fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
 }
 
 /// Sends as another user that has the ticket, but not the secret that its first sender keeps.
-fn stranger_sends(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
+fn stranger_sends(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
     let line = format!("send {what} {} --idle 1", receiver.ticket);
     let mut stranger = command(scratch, &line);
     stranger.env("XDG_STATE_HOME", scratch.path("stranger"));
-    Ran::new(&line, &stranger.finish())
+    ProgramRun::new(&line, &stranger.finish())
 }
 
-fn stranger_is_refused(scratch: &Scratch, receiver: &Receiver) {
+fn stranger_is_refused(scratch: &Scratch, receiver: &ReceiverProcess) {
     let why = "does not take this ticket: it was used or has ended";
     stranger_sends(scratch, "file", receiver).fails(1, &[why]);
     assert_eq!(kept(scratch, "stranger"), [0; 0]);
@@ -327,7 +327,7 @@ fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
         assert_eq!(kept(&scratch, "state"), [0o600]);
         let line = format!("send file {} --json", receiver.ticket);
         let begun = Instant::now();
-        let ran = Ran::new(&line, &command(&scratch, &line).finish()).ok();
+        let ran = ProgramRun::new(&line, &command(&scratch, &line).finish()).ok();
         let took = begun.elapsed();
         // With the half minute it would take longer than that alone, and the transfer takes a few seconds at most.
         assert!(took < Duration::from_secs(20), "{took:?}");
@@ -339,7 +339,7 @@ fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
         assert_eq!(kept(&scratch, "state"), [0; 0]);
         if how == Signal::SIGSTOP {
             signal(&first, Signal::SIGCONT);
-            let ran = Ran::new("send", &first.output());
+            let ran = ProgramRun::new("send", &first.output());
             ran.fails(1, &["the peer closed the connection: busy", "another call takes its place"]);
         }
     }
@@ -367,10 +367,10 @@ fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
 #[test]
 fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
     let scratch = Scratch::new("send-again-key");
-    let ticket = |receiver: &Receiver| receiver.ticket.parse::<Ticket>().unwrap();
+    let ticket = |receiver: &ReceiverProcess| receiver.ticket.parse::<Ticket>().unwrap();
     // Both ends have the same key here, as it is one user's.
-    let key = ticket(&Receiver::new(&scratch, "")).fingerprint;
-    let mut receiver = Receiver::with_idle(&scratch, 30, &format!("--allow {key}"));
+    let key = ticket(&ReceiverProcess::new(&scratch, "")).fingerprint;
+    let mut receiver = ReceiverProcess::with_idle(&scratch, 30, &format!("--allow {key}"));
     receiver.ticket = format!("{} --fingerprint {key}", ticket(&receiver).addresses[0]);
     let mut first = sends(&scratch, &mut receiver, 30);
     first.kill();
@@ -384,7 +384,7 @@ fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
 #[test]
 fn what_is_no_resumption_ticket_is_passed_over() {
     let scratch = Scratch::new("send-again-strays");
-    let mut receiver = Receiver::with_idle(&scratch, 30, "");
+    let mut receiver = ReceiverProcess::with_idle(&scratch, 30, "");
     let ticket: Ticket = receiver.ticket.parse().unwrap();
     let id = files::hexadecimal(&ticket.id);
     let directory = scratch.path("state/narrows/resumption");
@@ -433,7 +433,7 @@ fn ctrl_c_at_either_end_tells_the_other_one() {
         let scratch = Scratch::new("send-interrupt");
         let (receiver, mut sender) = under_way(&scratch);
         signal(if stops == "sender" { &sender } else { &receiver.child }, Signal::SIGINT);
-        let ran = Ran::new("send", &sender.output());
+        let ran = ProgramRun::new("send", &sender.output());
         let (code, said) = receiver.ended();
         let (own, other) =
             if stops == "sender" { ((ran.code, ran.err), (code, said)) } else { ((code, said), (ran.code, ran.err)) };
@@ -457,7 +457,7 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
     let mut limited = Command::new("bash");
     limited.args(["-c", line, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
     limited.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null());
-    let receiver = Receiver::of(&mut limited);
+    let receiver = ReceiverProcess::of(&mut limited);
     let ran = send(&scratch, "out", &receiver);
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
     let why = "`out/large` is not received: File too large (os error 27), after 4194304 of its 5242880 bytes; ";
@@ -467,7 +467,7 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
     assert!(!scratch.path("in/out/large").exists());
     assert_eq!(scratch.read("in/out/small"), "small");
     // With room it goes on where it ended.
-    let receiver = Receiver::new(&scratch, "");
+    let receiver = ReceiverProcess::new(&scratch, "");
     let ran = send(&scratch, "out", &receiver).ok();
     assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (CHUNK, 4 * CHUNK + 5));
     assert!(receiver.ended().0 == 0 && fs::read(scratch.path("in/out/large")).unwrap() == data(5 * CHUNK));
@@ -492,7 +492,7 @@ fn a_small_disk_takes_what_fits() {
     let script = "mount -t tmpfs -o size=6m none in && \"$0\" recv in --listen 127.0.0.1:0 --idle 1; echo $?; find in -type f | sort";
     let mut small = Command::new("unshare");
     small.args([rights, "sh", "-c", script, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
-    let mut receiver = Receiver::of(small.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null()));
+    let mut receiver = ReceiverProcess::of(small.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null()));
     let ran = send(&scratch, "out", &receiver);
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
     ran.says(&["`out/b`", "6291456"]);
@@ -506,7 +506,7 @@ fn one_sender_at_a_time() {
     let scratch = Scratch::new("send-busy");
     write(&scratch, "file", &data(LONG));
     write(&scratch, "other", b"other");
-    let mut receiver = Receiver::new(&scratch, "--keep");
+    let mut receiver = ReceiverProcess::new(&scratch, "--keep");
     let line = format!("send file {} --idle 1", receiver.ticket);
     let mut first = command(&scratch, &line).piped();
     wait_for(&mut receiver.child, "a part of the file has come", || !partials(&scratch).is_empty());

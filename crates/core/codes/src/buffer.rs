@@ -6,13 +6,13 @@ use core::ops::{Deref, DerefMut};
 /// A parity packet under construction: it begins at a cache line, because vectors that cross one are written at half
 /// speed.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct ParityBuffer {
     bytes: Vec<u8>,
     start: usize,
     length: usize,
 }
 
-impl Buffer {
+impl ParityBuffer {
     const LINE: usize = 64;
 
     /// Resizes the buffer to `length` bytes, with unspecified contents.
@@ -24,7 +24,7 @@ impl Buffer {
     }
 }
 
-impl Deref for Buffer {
+impl Deref for ParityBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -32,7 +32,7 @@ impl Deref for Buffer {
     }
 }
 
-impl DerefMut for Buffer {
+impl DerefMut for ParityBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.length]
     }

@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 use crate::code::{Code, check_count};
 use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
-use crate::plan::Plan;
+use crate::plan::DecodePlan;
 
 /// Repairs blocks of one code. It keeps the last plans that it made, so that losses in the same places cost no more
 /// than multiplying.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
-    plans: Vec<(Losses, Plan)>,
+    plans: Vec<(Losses, DecodePlan)>,
     /// Index of the plan to replace when all places are taken; plans are replaced in round-robin order.
     oldest: usize,
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::buffer::Buffer;
+use crate::buffer::ParityBuffer;
 use crate::code::Code;
 use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
@@ -35,13 +35,13 @@ pub struct Encoder {
     data: usize,
     given: [bool; MAX_PACKETS],
     count: usize,
-    parity: Vec<Buffer>,
+    parity: Vec<ParityBuffer>,
 }
 
 impl Encoder {
     /// An encoder of blocks of `code`.
     pub fn new(code: Code) -> Self {
-        let parity = (0..code.parity()).map(|_| Buffer::default()).collect();
+        let parity = (0..code.parity()).map(|_| ParityBuffer::default()).collect();
         Self { data: code.data(), given: [false; MAX_PACKETS], count: 0, parity, code }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A block's data is sent as it is, and its parity after it. [`Code::encode`] makes all parity of a block at once,
 //! [`Encoder`] as its packets arrive. [`Decoder`] repairs a block if at least k packets arrived; it keeps the plan that
-//! it computed for a pattern of losses, so that a repair costs as much as an encoding. [`Plan`] is such a plan, for
+//! it computed for a pattern of losses, so that a repair costs as much as an encoding. [`DecodePlan`] is such a plan, for
 //! callers that keep it themselves.
 //!
 //! Packets of a block have one length; a sender of packets of several lengths pads them with zeros to the longest and
@@ -55,4 +55,4 @@ pub use encoder::Encoder;
 pub use error::{Error, Role};
 pub use generator::MAX_PACKETS;
 pub use kind::Engine;
-pub use plan::Plan;
+pub use plan::DecodePlan;

@@ -10,7 +10,7 @@ use crate::generator::solve;
 /// Computation of the lost data packets of a block from packets that arrived. Made by [`Code::plan`], for any number of
 /// blocks with the same losses.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct DecodePlan {
     packets: usize,
     sources: Vec<usize>,
     lost: Vec<usize>,
@@ -22,12 +22,12 @@ impl Code {
     ///
     /// # Errors
     /// [`Error::Count`] if `present` does not have a value for every packet; [`Error::Lost`] if too few are there.
-    pub fn plan(&self, present: &[bool]) -> Result<Plan, Error> {
-        Plan::new(self, present)
+    pub fn plan(&self, present: &[bool]) -> Result<DecodePlan, Error> {
+        DecodePlan::new(self, present)
     }
 }
 
-impl Plan {
+impl DecodePlan {
     fn new(code: &Code, present: &[bool]) -> Result<Self, Error> {
         check_count(Role::Block, present.len(), code.packets())?;
         let (data, parity) = present.split_at(code.data());
@@ -58,7 +58,7 @@ impl Plan {
     }
 
     /// Writes the lost data packets to `repaired`, in ascending order. `block` has the packets that arrived, each in
-    /// its place; those that are not among [`Plan::sources`] are not looked at.
+    /// its place; those that are not among [`DecodePlan::sources`] are not looked at.
     ///
     /// # Errors
     /// [`Error::Count`] if `block` or `repaired` has another number of packets; [`Error::Missing`] if a source is not

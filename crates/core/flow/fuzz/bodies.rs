@@ -7,35 +7,35 @@
 use std::collections::VecDeque;
 
 use flow::{
-    AckEliciting, AckError, Acks, Answering, Arrivals, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer,
-    PacketNumbers, Range, SendState,
+    AckEliciting, AckError, AckPolicy, AckRanges, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer,
+    PacketNumbers, Range, ReceivedPackets, SendState,
 };
-use laws::catalog::{self, Kind};
-use laws::{Law, Path, on_ramp};
+use laws::catalog::{self, LawKind};
+use laws::{Law, PathInfo, on_ramp};
 use units::{Bytes, Rate, Span, Time, mix64};
 
-use crate::stream::{Covered, Part, Stream};
+use crate::stream::{Covered, Stream, StreamRange};
 
 const RTT: Span = Span::from_ms(2);
 const MSS: u32 = 1_200;
 /// Maximum number of subflows that are opened.
 const SUBFLOWS: u8 = 8;
 /// Maximum number of bytes written, so that a run ends soon.
-const MOST_WRITTEN: u64 = 1 << 20;
+const MAX_WRITTEN: u64 = 1 << 20;
 
 /// A packet on its way to the receiver.
 #[derive(Clone, Copy)]
-struct Packet {
+struct PacketInTransit {
     subflow: u8,
     number: u64,
-    content: Part,
+    content: StreamRange,
     wants: bool,
     marked: bool,
 }
 
 /// An answer on its way to the sender.
 #[derive(Clone)]
-struct Answer {
+struct AckInTransit {
     subflow: u8,
     ranges: Vec<Range>,
     ecn: Option<EcnCounts>,
@@ -43,24 +43,24 @@ struct Answer {
     received: Vec<(u64, Time)>,
 }
 
-impl Answer {
-    fn acks(&self) -> Acks<'_> {
-        Acks { ranges: &self.ranges, ecn: self.ecn, delay: self.delay, received: &self.received }
+impl AckInTransit {
+    fn acks(&self) -> AckRanges<'_> {
+        AckRanges { ranges: &self.ranges, ecn: self.ecn, delay: self.delay, received: &self.received }
     }
 }
 
-struct World {
+struct BodiesWorld {
     now: Time,
-    path: Path,
-    law: Kind,
+    path: PathInfo,
+    law: LawKind,
     channel: Channel<Law, Stream>,
-    arrivals: Vec<Arrivals>,
+    arrivals: Vec<ReceivedPackets>,
     closed: Vec<bool>,
-    answering: Answering,
+    answering: AckPolicy,
     /// The most packets that a subflow remembers.
     most: u64,
-    packets: VecDeque<Packet>,
-    answers: VecDeque<Answer>,
+    packets: VecDeque<PacketInTransit>,
+    answers: VecDeque<AckInTransit>,
     read: Covered,
     /// Bytes read, counted each time.
     read_new: u64,
@@ -92,15 +92,24 @@ impl Script<'_> {
     }
 }
 
-fn law(kind: Kind, path: &Path) -> Law {
+fn law(kind: LawKind, path: &PathInfo) -> Law {
     catalog::build(kind, path, &[]).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-impl World {
+impl BodiesWorld {
     fn new(script: &mut Script) -> Self {
-        let path = Path { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_mbps(400), mss: Bytes::new(MSS.into()) };
-        let kinds =
-            [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
+        let path =
+            PathInfo { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_mbps(400), mss: Bytes::new(MSS.into()) };
+        let kinds = [
+            LawKind::NewReno,
+            LawKind::Cubic,
+            LawKind::Dctcp,
+            LawKind::Bbr,
+            LawKind::UnoCc,
+            LawKind::Gemini,
+            LawKind::Copa,
+            LawKind::Vegas,
+        ];
         let kind = kinds[usize::from(script.byte()) % kinds.len()];
         let choices = script.byte();
         let most = [1 << 18, 1 << 18, 64, 7];
@@ -111,21 +120,21 @@ impl World {
         config.timeouts_cut = choices & 4 == 0;
         config.most_outstanding = most[usize::from(choices >> 6)];
         let threshold = Span::from_us(100);
-        config.on_ramp = (choices & 9 == 9).then_some(on_ramp::Params {
+        config.on_ramp = (choices & 9 == 9).then_some(on_ramp::OnRampParams {
             threshold,
-            gain: on_ramp::Params::GAIN,
+            gain: on_ramp::OnRampParams::GAIN,
             strawman: choices & 2 == 0,
         });
         let every = u32::from(choices >> 4 & 3) + 1;
         let echo = Span::from_us(i64::from(choices & 32) * 100);
-        let answering = Answering { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
+        let answering = AckPolicy { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
         let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
         Self {
             now: Time::ZERO,
             path,
             law: kind,
             channel,
-            arrivals: vec![Arrivals::new(answering)],
+            arrivals: vec![ReceivedPackets::new(answering)],
             closed: vec![false],
             answering,
             most: config.most_outstanding,
@@ -149,11 +158,11 @@ impl World {
             let marked = mix64(departed.number ^ u64::from(departed.subflow) << 32).is_multiple_of(7);
             let (subflow, number, content) = (departed.subflow, departed.number, departed.parcel.content);
             assert!(!self.closed[usize::from(subflow)], "subflow {subflow} is closed");
-            self.packets.push_back(Packet { subflow, number, content, wants: true, marked });
+            self.packets.push_back(PacketInTransit { subflow, number, content, wants: true, marked });
         }
     }
 
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, packet: PacketInTransit) {
         let codepoint = if packet.marked { Codepoint::Ce } else { Codepoint::Ect0 };
         let arrivals = &mut self.arrivals[usize::from(packet.subflow)];
         let eliciting = if packet.wants { AckEliciting::Yes } else { AckEliciting::No };
@@ -172,7 +181,7 @@ impl World {
 
     fn answer(&mut self, subflow: u8) {
         let arrivals = &mut self.arrivals[usize::from(subflow)];
-        let answer = arrivals.answer(self.now).map(|acks| Answer {
+        let answer = arrivals.answer(self.now).map(|acks| AckInTransit {
             subflow,
             ranges: acks.ranges.to_vec(),
             ecn: acks.ecn,
@@ -183,7 +192,7 @@ impl World {
         self.answers.extend(answer);
     }
 
-    fn hear(&mut self, answer: &Answer, honest: bool) -> Result<(), AckError> {
+    fn hear(&mut self, answer: &AckInTransit, honest: bool) -> Result<(), AckError> {
         let before = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
         let heard = self.channel.acked(self.now, answer.subflow, &answer.acks());
         match heard {
@@ -214,7 +223,7 @@ impl World {
             0 => {
                 let bytes = u64::from(script.byte()) * u64::from(script.byte()) + 1;
                 let stream = self.channel.work_mut();
-                stream.written = (stream.written + bytes).min(MOST_WRITTEN);
+                stream.written = (stream.written + bytes).min(MAX_WRITTEN);
             }
             1 | 2 => self.send(u32::from(script.byte()) + 1),
             3..=5 => {
@@ -254,8 +263,8 @@ impl World {
                     0 => self.channel.set_mss(subflow, u32::from(script.byte()) * 16 + 256),
                     1 => {
                         let Some(number) = self.channel.number_apart(subflow, self.now) else { return };
-                        let (content, wants) = (Part::default(), false);
-                        self.packets.push_back(Packet { subflow, number, content, wants, marked: false });
+                        let (content, wants) = (StreamRange::default(), false);
+                        self.packets.push_back(PacketInTransit { subflow, number, content, wants, marked: false });
                     }
                     2 => drop(self.channel.skip_number(subflow, self.now)),
                     3 if !self.closed[usize::from(subflow)] => {
@@ -282,7 +291,7 @@ impl World {
         let own = (what & 2 == 0).then(|| law(self.law, &self.path));
         let subflow = self.channel.add_subflow(own, self.now).expect("there are few");
         assert_eq!(usize::from(subflow), self.arrivals.len());
-        self.arrivals.push(Arrivals::new(self.answering));
+        self.arrivals.push(ReceivedPackets::new(self.answering));
         self.closed.push(false);
     }
 
@@ -300,7 +309,7 @@ impl World {
         let delay = Span::from_ps(script.word().cast_signed() >> (script.byte() % 64));
         let times = if script.byte() == 255 { 40 } else { script.byte() % 4 };
         let received = (0..times).map(|_| (script.number(near), Time::from_ps(script.word()))).collect();
-        let _ = self.hear(&Answer { subflow, ranges, ecn, delay, received }, false);
+        let _ = self.hear(&AckInTransit { subflow, ranges, ecn, delay, received }, false);
     }
 
     fn on_timers(&mut self) {
@@ -343,7 +352,7 @@ impl World {
                 SendState::At(time) => time,
                 _ => Time::NEVER,
             };
-            let due = self.arrivals.iter().map(Arrivals::answer_at).min().unwrap_or(Time::NEVER);
+            let due = self.arrivals.iter().map(ReceivedPackets::answer_at).min().unwrap_or(Time::NEVER);
             let next = self.channel.next_timer().min(due).min(pace).max(self.now);
             assert!(next.is_set(), "nothing will happen any more");
             self.now = next;
@@ -361,7 +370,7 @@ impl World {
 /// Drives two ends by the bytes, and then lets them end.
 pub(crate) fn pair(bytes: &[u8]) {
     let mut script = Script(bytes.iter());
-    let mut world = World::new(&mut script);
+    let mut world = BodiesWorld::new(&mut script);
     while !script.0.as_slice().is_empty() && !world.refused {
         world.step(&mut script);
         world.check();
@@ -369,7 +378,7 @@ pub(crate) fn pair(bytes: &[u8]) {
     // At least one subflow must be able to send.
     if world.closed.iter().all(|closed| *closed) {
         world.channel.add_subflow(Some(law(world.law, &world.path)), world.now).expect("there are few");
-        world.arrivals.push(Arrivals::new(world.answering));
+        world.arrivals.push(ReceivedPackets::new(world.answering));
         world.closed.push(false);
     }
     if !world.refused {

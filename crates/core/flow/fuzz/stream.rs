@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flow::{Parcel, Why, Work};
+use flow::{DataSource, PacketContent, ReturnReason};
 
 /// A part of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Part {
+pub(crate) struct StreamRange {
     pub(crate) from: u64,
     pub(crate) len: u32,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Covered(BTreeMap<u64, u64>);
 
 impl Covered {
     /// Covers a part. Returns the number of its bytes that were not covered before.
-    pub(crate) fn add(&mut self, part: Part) -> u64 {
+    pub(crate) fn add(&mut self, part: StreamRange) -> u64 {
         let (mut from, mut to) = (part.from, part.from + u64::from(part.len));
         let mut new = to - from;
         while let Some((&start, &end)) = self.0.range(..=to).next_back().filter(|&(_, &end)| end >= from) {
@@ -34,7 +34,7 @@ impl Covered {
         self.0.get(&0).copied().unwrap_or(0)
     }
 
-    pub(crate) fn has(&self, part: Part) -> bool {
+    pub(crate) fn has(&self, part: StreamRange) -> bool {
         let before = self.0.range(..=part.from).next_back();
         before.is_some_and(|(_, &end)| end >= part.from + u64::from(part.len))
     }
@@ -50,7 +50,7 @@ pub(crate) struct Stream {
     /// Total number of bytes, where its writer has announced it.
     pub(crate) known: Option<u64>,
     next: u64,
-    lost: VecDeque<Part>,
+    lost: VecDeque<StreamRange>,
     acked: Covered,
 }
 
@@ -72,8 +72,8 @@ impl Stream {
     }
 }
 
-impl Work for Stream {
-    type Content = Part;
+impl DataSource for Stream {
+    type Content = StreamRange;
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
         self.forget_what_came();
@@ -82,34 +82,34 @@ impl Work for Stream {
         (len > 0).then(|| len.min(mss))
     }
 
-    fn is_held_back(&self) -> bool {
+    fn is_host_limited(&self) -> bool {
         self.holds_back
     }
 
-    fn left(&self) -> Option<u64> {
+    fn bytes_remaining(&self) -> Option<u64> {
         self.known.map(|known| known - self.acked.below())
     }
 
-    fn take(&mut self, _: u8, mss: u32) -> Parcel<Part> {
+    fn take(&mut self, _: u8, mss: u32) -> PacketContent<StreamRange> {
         let bytes = self.next_bytes(mss).expect("something is to be sent");
         if let Some(part) = self.lost.front_mut() {
-            let content = Part { len: bytes, ..*part };
+            let content = StreamRange { len: bytes, ..*part };
             (part.from, part.len) = (part.from + u64::from(bytes), part.len - bytes);
             if part.len == 0 {
                 self.lost.pop_front();
             }
-            return Parcel { bytes, content, again: true };
+            return PacketContent { bytes, content, is_retransmission: true };
         }
-        let content = Part { from: self.next, len: bytes };
+        let content = StreamRange { from: self.next, len: bytes };
         self.next += u64::from(bytes);
-        Parcel { bytes, content, again: false }
+        PacketContent { bytes, content, is_retransmission: false }
     }
 
-    fn acked(&mut self, content: Part) {
+    fn acked(&mut self, content: StreamRange) {
         self.acked.add(content);
     }
 
-    fn lost(&mut self, content: Part, _: Why) {
+    fn lost(&mut self, content: StreamRange, _: ReturnReason) {
         if content.len > 0 && !self.acked.has(content) {
             self.lost.push_back(content);
         }

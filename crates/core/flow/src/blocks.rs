@@ -15,14 +15,14 @@ use core::ops::Range;
 use units::Bytes;
 
 /// Maximum number of packets of a block: a request for its packets has this many bits.
-pub const MOST_PACKETS: u8 = 48;
+pub const MAX_PACKETS: u8 = 48;
 
 /// Code parameters, and the coded part of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Code {
+pub struct FlowCoding {
     /// Data packets of a full block (k), at least 1.
     pub data: u8,
-    /// Parity packets of a block (m), at least 1; with `data` at most [`MOST_PACKETS`].
+    /// Parity packets of a block (m), at least 1; with `data` at most [`MAX_PACKETS`].
     pub parity: u8,
     /// Payload at the flow's end that is coded, at least 1 byte, in whole packets; none: all of it.
     pub tail: Option<Bytes>,
@@ -49,13 +49,13 @@ impl Blocks {
     ///
     /// # Panics
     /// If the flow has more than 2^32 - 1 packets.
-    pub fn new(size: Bytes, mss: u32, code: &Code) -> Self {
+    pub fn new(size: Bytes, mss: u32, code: &FlowCoding) -> Self {
         Self::checked(size, mss, code).expect("a flow has under 2^32 packets")
     }
 
     /// The same; none if the flow has more than 2^32 - 1 packets.
-    pub fn checked(size: Bytes, mss: u32, code: &Code) -> Option<Self> {
-        debug_assert!(code.data > 0 && code.parity > 0 && code.data + code.parity <= MOST_PACKETS, "{code:?}");
+    pub fn checked(size: Bytes, mss: u32, code: &FlowCoding) -> Option<Self> {
+        debug_assert!(code.data > 0 && code.parity > 0 && code.data + code.parity <= MAX_PACKETS, "{code:?}");
         let packets = size.get().div_ceil(mss.into());
         let coded = code.tail.map_or(packets, |tail| tail.get().div_ceil(mss.into()).clamp(1, packets));
         let parity = coded.div_ceil(code.data.into()).checked_mul(code.parity.into())?;
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_last_block_is_short_and_has_all_its_parity() {
-        let code = Code { data: 8, parity: 2, tail: None };
+        let code = FlowCoding { data: 8, parity: 2, tail: None };
         // 17 packets: 8 + 2, 8 + 2, 1 + 2.
         let blocks = Blocks::new(Bytes::new(16_100), 1_000, &code);
         assert_eq!((blocks.count(), blocks.total(), blocks.head()), (3, 23, 0));
@@ -154,12 +154,12 @@ mod tests {
 
     #[test]
     fn coding_can_begin_late() {
-        let code = Code { data: 8, parity: 2, tail: Some(Bytes::new(8_500)) };
+        let code = FlowCoding { data: 8, parity: 2, tail: Some(Bytes::new(8_500)) };
         let blocks = Blocks::new(Bytes::new(100_000), 1_000, &code);
         assert_eq!((blocks.head(), blocks.count(), blocks.total()), (91, 2, 104));
         assert_eq!((blocks.block_of(90), blocks.block_of(91), blocks.block_of(101)), (None, Some(0), Some(1)));
         assert_eq!(blocks.packets(1), 101..104);
-        let all = Code { tail: Some(Bytes::MAX), ..code };
+        let all = FlowCoding { tail: Some(Bytes::MAX), ..code };
         assert_eq!(Blocks::new(Bytes::new(1), 1_000, &all).total(), 3);
     }
 
@@ -172,7 +172,7 @@ mod tests {
             size in 1..5_000_000u64, mss in 1..9_000u32, data in 1..40u8, parity in 1..=8u8,
             tail in proptest::option::of(1..5_000_000u64),
         ) {
-            let code = Code { data, parity, tail: tail.map(Bytes::new) };
+            let code = FlowCoding { data, parity, tail: tail.map(Bytes::new) };
             let size = Bytes::new(size.min(u64::from(mss) * 2_000));
             let blocks = Blocks::new(size, mss, &code);
             let short = blocks.short();

@@ -1,12 +1,12 @@
 //! State of a law: its permit and its counters. Packets in flight under it are in
 //! [`Outstanding`](crate::outstanding::Outstanding), one for each path: several paths may share a law.
 
-use laws::{ControlLaw, Notification, Permit};
+use laws::{ControlLaw, Notification, SendLimits};
 use units::{Bytes, Span, Time};
 
 use crate::pacer::{Pacer, Pacing};
 
-/// Effect of a new pacing rate on packets that already wait ([`ControlLaw::retimes`]).
+/// Effect of a new pacing rate on packets that already wait ([`ControlLaw::rate_change_is_immediate`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RateChange {
     /// Applies to the next packet.
@@ -18,7 +18,7 @@ pub(crate) enum RateChange {
 impl RateChange {
     /// Returns the effect that a law requests.
     pub(crate) fn of<L: ControlLaw>(law: &L) -> Self {
-        if law.retimes() { Self::Immediate } else { Self::NextPacket }
+        if law.rate_change_is_immediate() { Self::Immediate } else { Self::NextPacket }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Lack {
 pub(crate) struct LawState<L> {
     pub(crate) law: L,
     /// Last permit of the law.
-    pub(crate) permit: Permit,
+    pub(crate) send_limits: SendLimits,
     pub(crate) pacer: Pacer,
     pub(crate) in_flight: Bytes,
     /// Payload acknowledged, or known to have arrived.
@@ -75,7 +75,7 @@ impl<L: ControlLaw> LawState<L> {
     /// Creates the state before the first packet, which may be sent at `now`.
     pub(crate) fn new(law: L, now: Time) -> Self {
         Self {
-            permit: law.permit(),
+            send_limits: law.send_limits(),
             law,
             pacer: Pacer::new(now),
             in_flight: Bytes::ZERO,
@@ -88,7 +88,7 @@ impl<L: ControlLaw> LawState<L> {
     }
 
     /// Resets all state, with this law, except for what late acknowledgements refer to. Nothing may be in flight.
-    pub(crate) fn begin_anew(&mut self, law: L, now: Time) {
+    pub(crate) fn reset(&mut self, law: L, now: Time) {
         debug_assert!(self.in_flight.is_zero(), "{:?} are in flight under a law that is replaced", self.in_flight);
         let Self { delivered, delivered_time, .. } = *self;
         *self = Self { delivered, delivered_time, ..Self::new(law, now) };
@@ -97,11 +97,11 @@ impl<L: ControlLaw> LawState<L> {
     /// Updates the permit from the law.
     #[inline(always)]
     pub(crate) fn read_permit(&mut self, rate_change: RateChange, pacing: &Pacing) {
-        let permit = self.law.permit();
-        if rate_change == RateChange::Immediate && permit.pacing != self.permit.pacing {
-            self.pacer.retime(self.permit.pacing, permit.pacing, pacing);
+        let send_limits = self.law.send_limits();
+        if rate_change == RateChange::Immediate && send_limits.pacing != self.send_limits.pacing {
+            self.pacer.retime(self.send_limits.pacing, send_limits.pacing, pacing);
         }
-        self.permit = permit;
+        self.send_limits = send_limits;
     }
 
     /// Returns whether a packet of `bytes` may be sent at `now`. One packet may always be in flight: otherwise a window
@@ -132,7 +132,7 @@ impl<L> LawState<L> {
     /// room afterwards yields no bandwidth samples, either. Returns whether the window has room.
     #[inline]
     pub(crate) fn run_out(&mut self, lack: Lack) -> bool {
-        let has_room = self.in_flight < self.permit.window;
+        let has_room = self.in_flight < self.send_limits.window;
         if has_room && !(lack == Lack::Room && self.lack() == Some(Lack::Data)) {
             self.limit = Some(Limit { until: self.delivered + self.in_flight, lack });
         }
@@ -176,6 +176,6 @@ impl<L> LawState<L> {
     /// Returns whether the window has no room for a packet of `bytes`, with `more` in flight.
     #[inline(always)]
     pub(crate) fn is_full_with(&self, more: Bytes, bytes: u32) -> bool {
-        self.in_flight + more + Bytes::new(bytes.into()) > self.permit.window
+        self.in_flight + more + Bytes::new(bytes.into()) > self.send_limits.window
     }
 }

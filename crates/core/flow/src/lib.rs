@@ -1,9 +1,9 @@
 //! One flow between two hosts, without I/O or payload: the next packet and its send time ([`Sender`]), its path
-//! ([`PathChoice`]), and the acknowledgements ([`Receiver`]). Also an open-ended connection with a possibly hostile peer
-//! ([`Channel`], [`Arrivals`]).
+//! ([`LoadBalancing`]), and the acknowledgements ([`Receiver`]). Also an open-ended connection with a possibly hostile peer
+//! ([`Channel`], [`ReceivedPackets`]).
 //!
 //! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. A channel carries the
-//! data of a [`Work`]. The host provides the time and carries the packets; the law ([`laws::ControlLaw`]) limits how
+//! data of a [`DataSource`]. The host provides the time and carries the packets; the law ([`laws::ControlLaw`]) limits how
 //! much may be sent.
 
 #![no_std]
@@ -11,48 +11,49 @@
 
 extern crate alloc;
 
-mod acks;
-mod arrivals;
+mod ack_ranges;
 mod blocks;
 mod channel;
 pub mod credits;
-mod edge;
+mod cwnd_usage;
 mod history;
-mod hold;
+mod host_shim;
 mod law_state;
 mod noise;
+mod on_ramp_hold;
+mod on_ramp_path;
 mod outstanding;
 mod pacer;
 mod paths;
-mod ramp;
 mod ranges;
+mod received_packets;
 mod receiver;
-mod records;
+mod receiver_blocks;
 mod ring;
 mod rtt;
 mod sender;
+mod sent_packets;
 mod subflow;
-mod tracker;
-mod usage;
 
-pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST_TIMES};
-pub use arrivals::{AckEliciting, Answering, Arrivals, Codepoint};
-pub use blocks::{Blocks, Code, MOST_PACKETS};
+pub use ack_ranges::{AckError, AckRanges, EcnCounts, MAX_PACKET_NUMBERS, MAX_RANGES, MAX_TIMES};
+pub use blocks::{Blocks, FlowCoding, MAX_PACKETS};
 pub use channel::{
-    Acked, Channel, ChannelConfig, ChannelStats, DataSending, Departed, MOST_OUTSTANDING, MovedLaw, PacketNumbers,
-    Parcel, Why, Work,
+    Acked, Channel, ChannelConfig, ChannelStats, DataSending, DataSource, MAX_OUTSTANDING, MovedLaw, OutgoingPacket,
+    PacketContent, PacketNumbers, ReturnReason,
 };
-pub use edge::{Edge, EdgeConfig, Reading};
-pub use hold::{Handover, Hold};
+pub use cwnd_usage::{CwndValidationConfig, Validation};
+pub use host_shim::{HoldInputs, HostShim, HostShimConfig};
 pub use law_state::SendState;
 pub use noise::Noise;
+pub use on_ramp_hold::{NicHandoff, OnRampHold};
 pub use outstanding::{LossTimer, Timing};
 pub use pacer::Pacing;
-pub use paths::{EntropyEcho, PathChoice, Plb, Reps, UnoLb};
+pub use paths::{EntropyEcho, LoadBalancing, Plb, Reps, UnoLb};
 pub use ranges::Range;
-pub use receiver::{DataHeader, Receiver, Reply};
+pub use received_packets::{AckEliciting, AckPolicy, Codepoint, ReceivedPackets};
+pub use receiver::{AckReply, DataHeader, Receiver};
+pub use receiver_blocks::BlockNack;
 pub use sender::{
-    AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, Sender, SenderCoding, TcpConfig,
+    AckHeader, DestinationMetrics, FlowConfig, FlowStats, IdleConnection, Recovery, Segment, Sender, SenderCoding,
+    TcpConfig,
 };
-pub use tracker::BlockNack;
-pub use usage::{UsageRules, Validation};

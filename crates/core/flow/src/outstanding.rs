@@ -15,8 +15,8 @@ use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Sent};
 use units::{Bytes, Span, Time};
 
 use crate::law_state::LawState;
-use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
+use crate::sent_packets::{SentPacket, SentPackets, State, Transmission};
 
 /// Start of a retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,13 +36,13 @@ pub enum LossTimer {
 
 /// The transmission that an acknowledgement acknowledges, relative to the newest packet that it newly acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answers {
+pub(crate) enum AckedTransmission {
     /// The newest packet's last transmission.
-    This,
+    Latest,
     /// An earlier transmission of it.
-    Another,
+    Earlier,
     /// The acknowledgement's own packet is not the newest one.
-    Others,
+    OtherPacket,
 }
 
 /// Report of losses to the law, or not.
@@ -68,14 +68,14 @@ pub(crate) enum LossEvidence {
 pub(crate) struct Batch<'a, C> {
     /// Number and record of the newest packet among them.
     pub(crate) number: u64,
-    pub(crate) record: Record<C>,
-    pub(crate) answers: Answers,
+    pub(crate) record: SentPacket<C>,
+    pub(crate) answers: AckedTransmission,
     /// Payload of all packets.
     pub(crate) acked: Bytes,
     /// ECN-marked part of `acked`.
     pub(crate) marked: Bytes,
-    /// Bytes of the flow that remain after this batch, as reported to the law ([`Ack::left`]).
-    pub(crate) left: Bytes,
+    /// Bytes of the flow that remain after this batch, as reported to the law ([`Ack::bytes_remaining`]).
+    pub(crate) bytes_remaining: Bytes,
     /// Difference between the RTT reported to the law and the true RTT; negative where the receiver's delay is
     /// subtracted.
     pub(crate) noise: Span,
@@ -109,11 +109,11 @@ pub struct Timing {
 pub(crate) struct Outstanding<C> {
     /// Last time at which something was acknowledged.
     heard: Time,
-    pub(crate) records: Records<C>,
+    pub(crate) records: SentPackets<C>,
     /// No packet below is in flight.
     oldest: u64,
     /// Lower bound of the send times in flight.
-    left_from: Time,
+    oldest_sent_at: Time,
     /// Send time of the newest packet that is known to have arrived.
     newest_arrived: Time,
     rtt: RttEstimator,
@@ -130,9 +130,9 @@ impl<C: Copy> Outstanding<C> {
     pub(crate) fn new(timing: &Timing) -> Self {
         Self {
             heard: Time::ZERO,
-            records: Records::new(),
+            records: SentPackets::new(),
             oldest: 0,
-            left_from: Time::ZERO,
+            oldest_sent_at: Time::ZERO,
             newest_arrived: Time::ZERO,
             rtt: RttEstimator::new(timing.base_rtt, timing.rto_min, timing.rto_max),
             reordering: timing.reordering,
@@ -142,16 +142,16 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Resets all state except packet numbers and what late acknowledgements refer to. Nothing may be in flight.
-    pub(crate) fn begin_anew(&mut self, timing: &Timing) {
+    pub(crate) fn reset(&mut self, timing: &Timing) {
         debug_assert_eq!(self.oldest(), None, "a packet is in flight on a subflow that is reset");
-        let records = mem::replace(&mut self.records, Records::new());
+        let records = mem::replace(&mut self.records, SentPackets::new());
         let Self { heard, oldest, .. } = *self;
         *self = Self { heard, records, oldest, ..Self::new(timing) };
     }
 
     /// Records a transmission under `law_state`. Returns its packet number.
     #[inline(always)]
-    pub(crate) fn sent<L: ControlLaw>(&mut self, law_state: &mut LawState<L>, departure: Departure<C>) -> u64 {
+    pub(crate) fn sent<L: ControlLaw>(&mut self, law_state: &mut LawState<L>, departure: Transmission<C>) -> u64 {
         let now = departure.now;
         let size = Bytes::new(departure.bytes.into());
         if law_state.in_flight.is_zero() {
@@ -159,9 +159,9 @@ impl<C: Copy> Outstanding<C> {
             law_state.delivered_time = now;
         }
         let elapsed = now.since(law_state.flight_began);
-        let mut record = Record::new(departure, law_state.delivered, law_state.delivered_time, elapsed);
+        let mut record = SentPacket::new(departure, law_state.delivered, law_state.delivered_time, elapsed);
         record.set_sample_limit(law_state.lack());
-        debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
+        debug_assert!(now >= self.oldest_sent_at, "a packet leaves at {now:?}, before one that left already");
         debug_assert!(self.oldest <= self.records.end(), "packet {} is unsent and not in flight", self.oldest);
         let number = self.records.push(record);
         law_state.in_flight += size;
@@ -173,11 +173,11 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Uses a number for a packet that no window counts and no timer covers. Returns it. `content` is never returned.
-    pub(crate) fn sent_apart(&mut self, now: Time, content: C) -> u64 {
-        let nothing = Departure { now, bytes: 0, content, attempt: 0, path: 0 };
-        let mut record = Record::new(nothing, Bytes::ZERO, now, Span::ZERO);
+    pub(crate) fn on_sent_uncounted(&mut self, now: Time, content: C) -> u64 {
+        let nothing = Transmission { now, bytes: 0, content, attempt: 0, path: 0 };
+        let mut record = SentPacket::new(nothing, Bytes::ZERO, now, Span::ZERO);
         record.become_state(State::Done);
-        debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
+        debug_assert!(now >= self.oldest_sent_at, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
         self.records.keep(Cookie::NONE);
         // A sender of acknowledgements alone has nothing in flight, and keeps no records.
@@ -196,7 +196,7 @@ impl<C: Copy> Outstanding<C> {
     /// Removes a packet from flight, because its content is known to have arrived. Returns its previous record, unless
     /// that is done already.
     #[inline(always)]
-    pub(crate) fn take<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Option<Record<C>> {
+    pub(crate) fn take<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Option<SentPacket<C>> {
         let record = self.records.get_mut(number);
         let was = *record;
         if was.state() == State::Done {
@@ -217,15 +217,16 @@ impl<C: Copy> Outstanding<C> {
         now: Time,
         batch: &Batch<'a, C>,
     ) -> Ack<'a> {
-        let Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops } = *batch;
+        let Batch { number, record, answers, acked, marked, bytes_remaining: left, noise, limited, unfilled, hops } =
+            *batch;
         debug_assert!(now >= self.heard, "an acknowledgement at {now:?} comes after one at {:?}", self.heard);
         debug_assert!(number < self.records.end() && marked <= acked, "{marked:?} of {acked:?} up to packet {number}");
         law_state.deliver(acked);
         self.rtt.progress();
         // Only the transmission that the acknowledgement acknowledges yields an RTT sample.
-        let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
+        let rtt = if answers == AckedTransmission::Latest { now.since(record.sent_at) } else { self.rtt.smoothed() };
         let sent_at = now - rtt;
-        if answers == Answers::This {
+        if answers == AckedTransmission::Latest {
             self.rtt.sample(rtt);
             law_state.flight_began = law_state.flight_began.max(sent_at);
             self.newest_arrived = self.newest_arrived.max(sent_at);
@@ -238,7 +239,7 @@ impl<C: Copy> Outstanding<C> {
             marked: if now < law_state.asked_until { acked } else { marked },
             in_flight: law_state.in_flight,
             delivered: law_state.delivered,
-            left,
+            bytes_remaining: left,
             delivered_at_send: record.delivered(law_state.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
@@ -267,8 +268,8 @@ impl<C: Copy> Outstanding<C> {
             left = record.sent_at;
             if record.is_in_flight() {
                 in_flight += record.bytes();
-                if number < self.oldest || record.sent_at < self.left_from {
-                    let from = (self.oldest, self.left_from);
+                if number < self.oldest || record.sent_at < self.oldest_sent_at {
+                    let from = (self.oldest, self.oldest_sent_at);
                     return Err(format!("packet {number} is in flight, and none before {from:?} should be"));
                 }
             }
@@ -292,16 +293,16 @@ impl<C: Copy> Outstanding<C> {
 
     /// Returns the oldest packet in flight, if it was sent early enough to have been overtaken.
     #[inline(always)]
-    pub(crate) fn overtaken(&mut self) -> Option<u64> {
+    pub(crate) fn next_rack_loss(&mut self) -> Option<u64> {
         // The bound that was found last time mostly suffices.
-        if self.left_from + self.reordering < self.newest_arrived { self.look_for_overtaken() } else { None }
+        if self.oldest_sent_at + self.reordering < self.newest_arrived { self.look_for_overtaken() } else { None }
     }
 
     #[inline(never)]
     fn look_for_overtaken(&mut self) -> Option<u64> {
         let (reordering, newest_arrived) = (self.reordering, self.newest_arrived);
         let (number, sent_at) = self.oldest()?;
-        self.left_from = sent_at;
+        self.oldest_sent_at = sent_at;
         (sent_at + reordering < newest_arrived).then_some(number)
     }
 
@@ -312,7 +313,7 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Declares a packet in flight lost. [`Outstanding::report_losses`] notifies the law.
-    pub(crate) fn lose<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> Record<C> {
+    pub(crate) fn lose<L>(&mut self, law_state: &mut LawState<L>, number: u64) -> SentPacket<C> {
         let record = self.records.get_mut(number);
         debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
         record.become_state(State::Lost);
@@ -324,7 +325,7 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Returns the payload declared lost and not yet reported to the law, and the send time of its newest packet.
-    pub(crate) fn held_for_lost(&self) -> (Bytes, Time) {
+    pub(crate) fn unreported_losses(&self) -> (Bytes, Time) {
         (self.lost, self.lost_sent_at)
     }
 
@@ -358,7 +359,7 @@ impl<C: Copy> Outstanding<C> {
     }
 
     /// Doubles the reordering window after a spurious loss.
-    pub(crate) fn tolerate_more(&mut self, timing: &Timing) {
+    pub(crate) fn widen_reordering_window(&mut self, timing: &Timing) {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(timing.reordering));
     }
 

@@ -30,13 +30,13 @@ impl Pacing {
         if rate == Rate::MAX {
             return Span::ZERO;
         }
-        self.tick.time_for(rate, Bytes::new(u64::from(bytes + self.header)))
+        self.tick.tx_time(rate, Bytes::new(u64::from(bytes + self.header)))
     }
 
     /// Returns the earliest time from which unused rate still counts.
     #[inline(always)]
     fn earliest(&self, now: Time, rate: Rate) -> Time {
-        if self.burst.is_zero() || !self.catches_up { now } else { now.saturating_sub(rate.time_for(self.burst)) }
+        if self.burst.is_zero() || !self.catches_up { now } else { now.saturating_sub(rate.tx_time(self.burst)) }
     }
 }
 

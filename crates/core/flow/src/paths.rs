@@ -35,7 +35,7 @@ use units::{Frac, Span, Time, below, mix64};
 
 /// Path selection algorithm of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum PathChoice {
+pub enum LoadBalancing {
     /// One entropy a flow: ECMP.
     PerFlow,
     /// One entropy a flow, and another one after each of its retransmission timeouts.
@@ -90,14 +90,14 @@ pub struct Plb {
 
 impl UnoLb {
     /// Maximum number of subflows: the number of bits in a word.
-    pub const MOST_SUBFLOWS: u8 = 64;
+    pub const MAX_SUBFLOWS: u8 = 64;
 }
 
-impl PathChoice {
+impl LoadBalancing {
     /// Returns the number of laws of a flow.
     pub fn laws(&self) -> u8 {
         match self {
-            Self::UnoLb(unolb) if unolb.own_laws => unolb.subflows.clamp(1, UnoLb::MOST_SUBFLOWS),
+            Self::UnoLb(unolb) if unolb.own_laws => unolb.subflows.clamp(1, UnoLb::MAX_SUBFLOWS),
             _ => 1,
         }
     }
@@ -124,7 +124,7 @@ pub struct EntropyEcho {
 
 /// The paths of one flow.
 #[derive(Debug)]
-pub(crate) struct Paths {
+pub(crate) struct PathSelector {
     /// Seed of the path choices.
     salt: u64,
     /// The flow's, where it has one at a time.
@@ -139,14 +139,14 @@ enum Rule {
     PerFlow,
     AfterTimeout,
     PerPacket(u16),
-    UnoLb(Box<Subflows>),
+    UnoLb(Box<SubflowLoad>),
     Plb(Box<PlbState>),
-    Reps(Box<Ring>),
+    Reps(Box<RepsBuffer>),
 }
 
 /// REPS's ring.
 #[derive(Debug)]
-struct Ring {
+struct RepsBuffer {
     reps: Reps,
     /// Entropies of the last unmarked acknowledgements, as a ring.
     entropies: Vec<u16>,
@@ -165,7 +165,7 @@ struct Ring {
 }
 
 #[derive(Debug)]
-struct Subflows {
+struct SubflowLoad {
     random: bool,
     recent: Span,
     base_rtt: Span,
@@ -192,16 +192,16 @@ struct PlbState {
     congested: u32,
 }
 
-impl Paths {
+impl PathSelector {
     /// The paths of flow number `flow`, which starts at `now`.
-    pub(crate) fn new(choice: PathChoice, seed: u64, flow: u32, base_rtt: Span, now: Time) -> Self {
+    pub(crate) fn new(choice: LoadBalancing, seed: u64, flow: u32, base_rtt: Span, now: Time) -> Self {
         let salt = salt(seed, flow);
         let rule = match choice {
-            PathChoice::PerFlow => Rule::PerFlow,
-            PathChoice::AfterTimeout => Rule::AfterTimeout,
-            PathChoice::PerPacket(entropies) => Rule::PerPacket(entropies),
-            PathChoice::UnoLb(unolb) => {
-                let mut subflows = Subflows {
+            LoadBalancing::PerFlow => Rule::PerFlow,
+            LoadBalancing::AfterTimeout => Rule::AfterTimeout,
+            LoadBalancing::PerPacket(entropies) => Rule::PerPacket(entropies),
+            LoadBalancing::UnoLb(unolb) => {
+                let mut subflows = SubflowLoad {
                     random: unolb.random,
                     recent: unolb.recent.unwrap_or(base_rtt),
                     base_rtt,
@@ -209,14 +209,14 @@ impl Paths {
                     rerouted: None,
                     draws: 0,
                 };
-                for _ in 0..unolb.subflows.clamp(1, UnoLb::MOST_SUBFLOWS) {
+                for _ in 0..unolb.subflows.clamp(1, UnoLb::MAX_SUBFLOWS) {
                     let entropy = subflows.draw(salt);
                     subflows.all.push(Subflow { entropy, since: now, heard: None });
                 }
                 Rule::UnoLb(Box::new(subflows))
             }
-            PathChoice::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
-            PathChoice::Reps(reps) => Rule::Reps(Box::new(Ring::new(reps))),
+            LoadBalancing::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
+            LoadBalancing::Reps(reps) => Rule::Reps(Box::new(RepsBuffer::new(reps))),
         };
         Self { salt, changes: 0, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
     }
@@ -345,7 +345,7 @@ impl Paths {
     }
 }
 
-impl Ring {
+impl RepsBuffer {
     fn new(reps: Reps) -> Self {
         Self { reps, entropies: Vec::new(), head: 0, valid: 0, round: 0, frozen: None, exploring: 0, draws: 0 }
     }
@@ -403,7 +403,7 @@ impl Ring {
     }
 }
 
-impl Subflows {
+impl SubflowLoad {
     fn of(&self, seq: u32, attempt: u8) -> u8 {
         ((seq as usize + usize::from(attempt.wrapping_sub(1))) % self.all.len()) as u8
     }
@@ -460,12 +460,12 @@ mod tests {
         Time::from_us(us)
     }
 
-    fn paths(choice: PathChoice) -> Paths {
-        Paths::new(choice, 1, 7, RTT, Time::ZERO)
+    fn paths(choice: LoadBalancing) -> PathSelector {
+        PathSelector::new(choice, 1, 7, RTT, Time::ZERO)
     }
 
-    fn unolb(subflows: u8, random: bool) -> Paths {
-        paths(PathChoice::UnoLb(UnoLb { subflows, recent: None, random, own_laws: false }))
+    fn unolb(subflows: u8, random: bool) -> PathSelector {
+        paths(LoadBalancing::UnoLb(UnoLb { subflows, recent: None, random, own_laws: false }))
     }
 
     /// Returns the acknowledgement, a round trip later, of a packet sent at `sent_us`.
@@ -478,7 +478,7 @@ mod tests {
             marked: Bytes::new(marked),
             in_flight: Bytes::ZERO,
             delivered: Bytes::new(delivered_at_send + 100),
-            left: Bytes::MAX,
+            bytes_remaining: Bytes::MAX,
             delivered_at_send: Bytes::new(delivered_at_send),
             delivered_time_at_send: Time::ZERO,
             send_elapsed: Span::ZERO,
@@ -490,11 +490,11 @@ mod tests {
     }
 
     /// Under one law.
-    fn entropy(paths: &mut Paths, seq: u32, attempt: u8) -> u16 {
+    fn entropy(paths: &mut PathSelector, seq: u32, attempt: u8) -> u16 {
         paths.entropy(seq, attempt, paths.subflow(seq, attempt))
     }
 
-    fn entropies(paths: &mut Paths, subflows: u32) -> Vec<u16> {
+    fn entropies(paths: &mut PathSelector, subflows: u32) -> Vec<u16> {
         (0..subflows).map(|seq| entropy(paths, seq, 1)).collect()
     }
 
@@ -502,14 +502,14 @@ mod tests {
     /// draw the same as flow 1 of seed 2.
     #[test]
     fn no_two_flows_of_any_two_seeds_draw_the_same() {
-        let spray = PathChoice::PerPacket(u16::MAX);
-        let subflows = PathChoice::UnoLb(UnoLb { subflows: 4, recent: None, random: false, own_laws: false });
+        let spray = LoadBalancing::PerPacket(u16::MAX);
+        let subflows = LoadBalancing::UnoLb(UnoLb { subflows: 4, recent: None, random: false, own_laws: false });
         for choice in
-            [spray, subflows, PathChoice::AfterTimeout, PathChoice::Reps(Reps { entropies: u16::MAX, ..RING })]
+            [spray, subflows, LoadBalancing::AfterTimeout, LoadBalancing::Reps(Reps { entropies: u16::MAX, ..RING })]
         {
             let mut seen = BTreeSet::new();
             for (seed, flow) in (1..=8).flat_map(|seed| (0..32).map(move |flow| (seed, flow))) {
-                let mut paths = Paths::new(choice, seed, flow, RTT, Time::ZERO);
+                let mut paths = PathSelector::new(choice, seed, flow, RTT, Time::ZERO);
                 let drawn: Vec<Vec<u16>> = (0..4)
                     .map(|_| {
                         paths.on_timeout(Time::ZERO, 1);
@@ -567,10 +567,10 @@ mod tests {
 
     #[test]
     fn plb_leaves_a_congested_path_when_idle_or_at_last_at_once() {
-        let mut paths = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
+        let mut paths = paths(LoadBalancing::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
         let first = entropy(&mut paths, 0, 1);
         let mut round = 0;
-        let mut rounds = |paths: &mut Paths, count: u64, marked: u64| {
+        let mut rounds = |paths: &mut PathSelector, count: u64, marked: u64| {
             for _ in 0..count {
                 paths.on_ack(&ack(round, round * 100, marked), 0);
                 round += 1;
@@ -596,11 +596,11 @@ mod tests {
         assert_ne!(entropy(&mut paths, 0, 1), third);
     }
 
-    fn ring() -> Paths {
-        paths(PathChoice::Reps(RING))
+    fn ring() -> PathSelector {
+        paths(LoadBalancing::Reps(RING))
     }
 
-    fn take(paths: &mut Paths, count: u32) -> Vec<u16> {
+    fn take(paths: &mut PathSelector, count: u32) -> Vec<u16> {
         (0..count).map(|seq| paths.entropy(seq, 1, 0)).collect()
     }
 
@@ -673,7 +673,7 @@ mod tests {
     #[test]
     fn changes_of_path_never_run_in_a_circle() {
         for flow in 0..64 {
-            let mut paths = Paths::new(PathChoice::AfterTimeout, 2, flow, RTT, Time::ZERO);
+            let mut paths = PathSelector::new(LoadBalancing::AfterTimeout, 2, flow, RTT, Time::ZERO);
             let mut seen = BTreeSet::new();
             for _ in 0..2_000 {
                 paths.on_timeout(us(0), 1);

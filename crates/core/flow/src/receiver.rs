@@ -6,12 +6,12 @@ use alloc::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::history::History;
-use crate::tracker::Tracker;
+use crate::receiver_blocks::ReceiverBlocks;
 use crate::{BlockNack, Blocks, Recovery};
 
 /// An acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reply {
+pub struct AckReply {
     /// The newest packet acknowledged.
     pub seq: u32,
     /// Number of consecutive packets acknowledged, ending with `seq`; their marks are alike. With a history
@@ -53,7 +53,7 @@ pub struct Receiver {
     /// Set if packets are accepted in order only.
     asking: Option<Box<Asking>>,
     /// Set if the flow is coded.
-    tracker: Option<Box<Tracker>>,
+    tracker: Option<Box<ReceiverBlocks>>,
     /// History, where acknowledgements have one.
     history: Option<Box<History>>,
 }
@@ -114,7 +114,7 @@ impl Receiver {
     /// packet has its own.
     pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8, history: u8) -> Self {
         debug_assert!(history == 0 || ack_every == 1);
-        let tracker = Some(Box::new(Tracker::new(blocks, block_timer, subflows)));
+        let tracker = Some(Box::new(ReceiverBlocks::new(blocks, block_timer, subflows)));
         let history = (history > 0).then(|| Box::new(History::new(history.into())));
         Self { tracker, history, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
     }
@@ -168,7 +168,7 @@ impl Receiver {
     /// Records a packet that arrives at `now`. The first reply goes before the second: a change of marks or order flushes the
     /// pending acknowledgement.
     #[inline]
-    pub fn on_data(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
+    pub fn on_data(&mut self, now: Time, packet: DataHeader) -> [Option<AckReply>; 2] {
         let DataHeader { seq, marked, asks } = packet;
         debug_assert!(seq < self.total, "packet {seq} of {}", self.total);
         debug_assert!(self.next + self.early <= self.total, "{} packets arrived of {}", self.received(), self.total);
@@ -182,25 +182,25 @@ impl Receiver {
             self.track(now, seq, Novelty::Duplicate);
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
             let covers = self.covers(seq);
-            return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
+            return [None, Some(AckReply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         if self.tracker.is_some() {
             self.track(now, seq, Novelty::New);
         }
         if self.is_silent() {
-            let last = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
+            let last = AckReply { seq, covers: 1, cumulative: self.next, marked, nack: false };
             return [None, self.is_complete().then_some(last)];
         }
         if self.ack_every == 1 {
             let covers = self.covers(seq);
-            return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
+            return [None, Some(AckReply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         let mut flushed = None;
         if self.pending > 0 && (marked != self.pending_marked || !in_order) {
             // Pending packets arrived in order, so they end just below `expected`.
             let covers = core::mem::take(&mut self.pending);
             let (seq, marked) = (expected - 1, self.pending_marked);
-            flushed = Some(Reply { seq, covers, cumulative: expected, marked, nack: false });
+            flushed = Some(AckReply { seq, covers, cumulative: expected, marked, nack: false });
         }
         self.pending += 1;
         self.pending_marked = marked;
@@ -209,7 +209,7 @@ impl Receiver {
         let at_once = asks || irregular || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
-            return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
+            return [flushed, Some(AckReply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         [flushed, None]
     }
@@ -219,14 +219,14 @@ impl Receiver {
     ///
     /// The second requests this packet alone, not everything from `cumulative` on, unless packets are accepted in order only.
     /// For a packet that arrived before, it repeats the acknowledgement.
-    pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<Reply>; 2] {
+    pub fn on_trimmed(&mut self, now: Time, seq: u32) -> [Option<AckReply>; 2] {
         if self.asking.is_some() {
             return self.refuse(now, DataHeader { seq, marked: false, asks: false });
         }
         let nack = !self.has(seq);
         // With a history `covers` reports which earlier packets arrived; a packet that arrived before is acknowledged again.
         let covers = if nack { 0 } else { self.covers(seq) };
-        [None, Some(Reply { seq, covers, cumulative: self.next, marked: false, nack })]
+        [None, Some(AckReply { seq, covers, cumulative: self.next, marked: false, nack })]
     }
 
     /// Returns whether a packet has arrived.
@@ -243,11 +243,11 @@ impl Receiver {
     }
 
     /// Returns the acknowledgement that is held back, to be sent now.
-    pub fn flush(&mut self) -> Option<Reply> {
+    pub fn flush(&mut self) -> Option<AckReply> {
         let covers = core::mem::take(&mut self.pending);
         // Pending packets arrived in order, so they end just below `next`.
         let (cumulative, marked) = (self.next, self.pending_marked);
-        (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
+        (covers > 0).then(|| AckReply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
     }
 
     /// Returns whether the receiver only reports missing packets and completion.
@@ -257,12 +257,12 @@ impl Receiver {
 
     /// Acknowledges a packet that is not the next one where no other is accepted.
     #[inline(never)]
-    fn refuse(&mut self, now: Time, packet: DataHeader) -> [Option<Reply>; 2] {
+    fn refuse(&mut self, now: Time, packet: DataHeader) -> [Option<AckReply>; 2] {
         let DataHeader { seq, marked, .. } = packet;
         debug_assert!(self.asking.is_some(), "packets are taken out of order, too");
         // The reply's cumulative number settles pending packets, so their marks are reported first.
         let flushed = self.flush();
-        let answer = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
+        let answer = AckReply { seq, covers: 1, cumulative: self.next, marked, nack: false };
         if seq < self.next {
             return [flushed, (self.is_complete() || !self.is_silent()).then_some(answer)];
         }
@@ -271,7 +271,7 @@ impl Receiver {
             return [flushed, None];
         }
         (asking.missing, asking.again) = (self.next, now.saturating_add(asking.interval));
-        [flushed, Some(Reply { nack: true, ..answer })]
+        [flushed, Some(AckReply { nack: true, ..answer })]
     }
 
     /// Advances over the complete prefix, once the next packet has arrived.
@@ -325,7 +325,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<Reply> {
+    fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<AckReply> {
         receiver.on_data(Time::ZERO, DataHeader { seq, marked, asks: ask }).into_iter().flatten().collect()
     }
 
@@ -335,11 +335,11 @@ mod tests {
         assert!(replies(&mut receiver, 0, false, false).is_empty());
         assert!(replies(&mut receiver, 1, false, false).is_empty());
         let flushed = replies(&mut receiver, 2, true, false);
-        assert_eq!(flushed, [Reply { seq: 1, covers: 2, cumulative: 2, marked: false, nack: false }]);
+        assert_eq!(flushed, [AckReply { seq: 1, covers: 2, cumulative: 2, marked: false, nack: false }]);
         let asked = replies(&mut receiver, 3, true, true);
-        assert_eq!(asked, [Reply { seq: 3, covers: 2, cumulative: 4, marked: true, nack: false }]);
+        assert_eq!(asked, [AckReply { seq: 3, covers: 2, cumulative: 4, marked: true, nack: false }]);
         assert!(replies(&mut receiver, 4, false, false).is_empty() && receiver.holds_back());
-        assert_eq!(receiver.flush(), Some(Reply { seq: 4, covers: 1, cumulative: 5, marked: false, nack: false }));
+        assert_eq!(receiver.flush(), Some(AckReply { seq: 4, covers: 1, cumulative: 5, marked: false, nack: false }));
         assert_eq!(receiver.flush(), None);
     }
 
@@ -348,8 +348,8 @@ mod tests {
         let mut receiver = Receiver::new(100, 4, Recovery::Selective);
         replies(&mut receiver, 0, false, false);
         let two = replies(&mut receiver, 2, false, false);
-        assert_eq!(two[0], Reply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
-        assert_eq!(two[1], Reply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: false });
+        assert_eq!(two[0], AckReply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
+        assert_eq!(two[1], AckReply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: false });
         assert_eq!(replies(&mut receiver, 1, false, false)[0].cumulative, 3);
     }
 
@@ -359,8 +359,8 @@ mod tests {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 2, recovery);
         let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), DataHeader { seq, marked, asks: false });
-        let ack = |seq, covers, cumulative, marked| Some(Reply { seq, covers, cumulative, marked, nack: false });
-        let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: false, nack: true });
+        let ack = |seq, covers, cumulative, marked| Some(AckReply { seq, covers, cumulative, marked, nack: false });
+        let nack = |seq, cumulative| Some(AckReply { seq, covers: 1, cumulative, marked: false, nack: true });
         assert_eq!(at(0, 0, true), [None, None]);
         // Pending packets are acknowledged first, with their mark.
         assert_eq!(at(1, 2, false), [ack(0, 1, 1, true), nack(2, 1)]);
@@ -384,8 +384,8 @@ mod tests {
         for ack_every in [1, 2] {
             let mut receiver = Receiver::new(4, ack_every, recovery);
             let mut at = |us, seq| receiver.on_data(Time::from_us(us), DataHeader { seq, marked: true, asks: true })[1];
-            let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: true, nack: true });
-            let done = |seq| Some(Reply { seq, covers: 1, cumulative: 4, marked: true, nack: false });
+            let nack = |seq, cumulative| Some(AckReply { seq, covers: 1, cumulative, marked: true, nack: true });
+            let done = |seq| Some(AckReply { seq, covers: 1, cumulative: 4, marked: true, nack: false });
             assert_eq!([at(0, 0), at(1, 0)], [None, None]);
             assert_eq!([at(2, 2), at(3, 3), at(6, 3), at(7, 3)], [nack(2, 1), None, None, nack(3, 1)]);
             assert_eq!([at(8, 1), at(9, 3), at(10, 2)], [None, nack(3, 2), None]);
@@ -425,15 +425,15 @@ mod tests {
     #[test]
     fn a_trimmed_packet_is_asked_for_unless_it_came() {
         let mut receiver = Receiver::new(100, 2, Recovery::Selective);
-        let nack = |seq, cumulative| Some(Reply { seq, covers: 0, cumulative, marked: false, nack: true });
+        let nack = |seq, cumulative| Some(AckReply { seq, covers: 0, cumulative, marked: false, nack: true });
         assert_eq!(receiver.on_trimmed(Time::ZERO, 0), [None, nack(0, 0)]);
         replies(&mut receiver, 1, false, false);
         replies(&mut receiver, 70, false, false);
         assert_eq!(receiver.on_trimmed(Time::ZERO, 69), [None, nack(69, 0)]);
-        let again = Some(Reply { seq: 70, covers: 1, cumulative: 0, marked: false, nack: false });
+        let again = Some(AckReply { seq: 70, covers: 1, cumulative: 0, marked: false, nack: false });
         assert_eq!(receiver.on_trimmed(Time::ZERO, 70), [None, again]);
         replies(&mut receiver, 0, false, false);
-        let again = Some(Reply { seq: 1, covers: 1, cumulative: 2, marked: false, nack: false });
+        let again = Some(AckReply { seq: 1, covers: 1, cumulative: 2, marked: false, nack: false });
         assert_eq!(receiver.on_trimmed(Time::ZERO, 1), [None, again]);
         assert_eq!(receiver.on_trimmed(Time::ZERO, 99), [None, nack(99, 2)]);
         assert_eq!(receiver.received(), 3);
@@ -445,8 +445,8 @@ mod tests {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
         let mut receiver = Receiver::new(10, 4, recovery);
         receiver.on_data(Time::ZERO, DataHeader { seq: 0, marked: false, asks: false });
-        let flushed = Some(Reply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
-        let asked = Some(Reply { seq: 1, covers: 1, cumulative: 1, marked: false, nack: true });
+        let flushed = Some(AckReply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
+        let asked = Some(AckReply { seq: 1, covers: 1, cumulative: 1, marked: false, nack: true });
         assert_eq!(receiver.on_trimmed(Time::from_us(1), 1), [flushed, asked]);
         assert_eq!(receiver.on_trimmed(Time::from_us(2), 2), [None, None]);
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// Values of the numbers `first..end`.
 #[derive(Debug)]
-pub(crate) struct Ring<T> {
+pub(crate) struct SeqRing<T> {
     slots: Vec<T>,
     /// Number of the first slot: at most `first`, and below it by less than the number of slots.
     base: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Ring<T> {
 const DOUBLES: usize = 4_096;
 const PART: usize = 16;
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> SeqRing<T> {
     /// Creates an empty ring with the next number `next`.
     pub(crate) const fn starting_at(next: u64) -> Self {
         Self { slots: Vec::new(), base: next, first: next, end: next }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn many_values_take_little_more_than_themselves() {
-        let mut ring: Ring<u64> = Ring::starting_at(5);
+        let mut ring: SeqRing<u64> = SeqRing::starting_at(5);
         for value in 0..100_000u64 {
             assert_eq!(ring.push(value), value + 5);
         }
@@ -133,7 +133,7 @@ mod tests {
         /// Equivalence with a queue.
         #[test]
         fn as_a_queue(steps in proptest::collection::vec((0..70u64, 0..90u64), 1..60), next in 0..100u64) {
-            let mut ring: Ring<u64> = Ring::starting_at(next);
+            let mut ring: SeqRing<u64> = SeqRing::starting_at(next);
             let (mut queue, mut first) = (VecDeque::new(), next);
             for (pushes, drops) in steps {
                 for _ in 0..pushes {

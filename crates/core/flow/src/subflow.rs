@@ -9,12 +9,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use laws::{Ack, Acted, ControlLaw, LossCause, Notification, Permit};
+use laws::{Ack, ControlLaw, LawActions, LossCause, Notification, SendLimits};
 use units::{Bytes, Rate, Time};
 
 use crate::law_state::{LawState, SendState};
 use crate::outstanding::{Batch, NotifyLaw, Outstanding, Timing};
-use crate::records::{Departure, Record};
+use crate::sent_packets::{SentPacket, Transmission};
 
 /// A subflow of a [`crate::Sender`]: its packets in flight, and the law of its own that they are sent under.
 ///
@@ -33,12 +33,12 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
     }
 
     #[inline(always)]
-    pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {
+    pub(crate) fn sent(&mut self, departure: Transmission<C>) -> u64 {
         self.out.sent(&mut self.law_state, departure)
     }
 
     #[inline(always)]
-    pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
+    pub(crate) fn take(&mut self, number: u64) -> Option<SentPacket<C>> {
         self.out.take(&mut self.law_state, number)
     }
 
@@ -47,7 +47,7 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
         self.out.acked(&mut self.law_state, now, batch)
     }
 
-    pub(crate) fn lose(&mut self, number: u64) -> Record<C> {
+    pub(crate) fn lose(&mut self, number: u64) -> SentPacket<C> {
         self.out.lose(&mut self.law_state, number)
     }
 
@@ -148,8 +148,8 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     }
 
     /// Returns the action counts of their laws together.
-    pub(crate) fn acted(&self) -> Acted {
-        let mut acted = Acted::default();
+    pub(crate) fn acted(&self) -> LawActions {
+        let mut acted = LawActions::default();
         self.iter().for_each(|subflow| acted.add(&subflow.law_state.law.acted()));
         acted
     }
@@ -194,11 +194,11 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
 
     /// Returns the last permit of the law, or of all laws together.
     #[inline]
-    pub(crate) fn permit(&self) -> Permit {
+    pub(crate) fn send_limits(&self) -> SendLimits {
         if !self.are_several() {
-            return self.first.law_state.permit;
+            return self.first.law_state.send_limits;
         }
-        together(self.iter().map(|subflow| subflow.law_state.permit))
+        together(self.iter().map(|subflow| subflow.law_state.send_limits))
     }
 }
 
@@ -224,11 +224,11 @@ pub(crate) fn in_turn(
 }
 
 /// Returns the combined permit of several laws: they pace if one of them does.
-pub(crate) fn together(permits: impl Iterator<Item = Permit>) -> Permit {
-    let nothing = Permit { window: Bytes::ZERO, pacing: Rate::MAX };
-    permits.fold(nothing, |sum, permit| Permit {
-        window: sum.window.saturating_add(permit.window),
-        pacing: match (sum.pacing, permit.pacing) {
+pub(crate) fn together(permits: impl Iterator<Item = SendLimits>) -> SendLimits {
+    let nothing = SendLimits { window: Bytes::ZERO, pacing: Rate::MAX };
+    permits.fold(nothing, |sum, send_limits| SendLimits {
+        window: sum.window.saturating_add(send_limits.window),
+        pacing: match (sum.pacing, send_limits.pacing) {
             (Rate::MAX, rate) | (rate, Rate::MAX) => rate,
             (one, other) => Rate::from_bps(one.bps().saturating_add(other.bps())),
         },

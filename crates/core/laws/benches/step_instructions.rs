@@ -7,24 +7,24 @@ use std::hint::black_box;
 use std::process::Command;
 
 use gungraun::prelude::*;
-use laws::catalog::Kind;
-use laws::{Ack, Law, Permit};
+use laws::catalog::LawKind;
+use laws::{Ack, Law, SendLimits};
 
 #[library_benchmark]
-#[bench::unocc(common::law(Kind::UnoCc), common::acks())]
-#[bench::gemini(common::law(Kind::Gemini), common::acks())]
-#[bench::dctcp(common::law(Kind::Dctcp), common::acks())]
-#[bench::mprdma(common::law(Kind::MpRdma), common::acks())]
-#[bench::bbr(common::law(Kind::Bbr), common::acks())]
-#[bench::cubic(common::law(Kind::Cubic), common::acks())]
-#[bench::newreno(common::law(Kind::NewReno), common::acks())]
-#[bench::dcqcn(common::law(Kind::Dcqcn), common::acks())]
-#[bench::timely(common::law(Kind::Timely), common::acks())]
-#[bench::hpcc(common::law(Kind::Hpcc), common::acks())]
-#[bench::dctcp_rate(common::law(Kind::DctcpRate), common::acks())]
-#[bench::line_rate(common::law(Kind::LineRate), common::acks())]
-#[bench::fixed(common::law(Kind::Fixed), common::acks())]
-fn steps(law: Law, acks: Vec<Ack>) -> Permit {
+#[bench::unocc(common::law(LawKind::UnoCc), common::acks())]
+#[bench::gemini(common::law(LawKind::Gemini), common::acks())]
+#[bench::dctcp(common::law(LawKind::Dctcp), common::acks())]
+#[bench::mprdma(common::law(LawKind::MpRdma), common::acks())]
+#[bench::bbr(common::law(LawKind::Bbr), common::acks())]
+#[bench::cubic(common::law(LawKind::Cubic), common::acks())]
+#[bench::newreno(common::law(LawKind::NewReno), common::acks())]
+#[bench::dcqcn(common::law(LawKind::Dcqcn), common::acks())]
+#[bench::timely(common::law(LawKind::Timely), common::acks())]
+#[bench::hpcc(common::law(LawKind::Hpcc), common::acks())]
+#[bench::dctcp_rate(common::law(LawKind::DctcpRate), common::acks())]
+#[bench::line_rate(common::law(LawKind::LineRate), common::acks())]
+#[bench::fixed(common::law(LawKind::Fixed), common::acks())]
+fn steps(law: Law, acks: Vec<Ack>) -> SendLimits {
     common::steps(law, black_box(&acks))
 }
 

@@ -12,7 +12,9 @@ use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::recent::Recent;
 use crate::window::share;
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, Round, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, LossResponse, Notification, PathInfo, RecoveryPeriod, Round, SendLimits, Window,
+};
 
 /// Rounds in one direction before the velocity doubles (§2.1, step 4).
 const STEADY_ROUNDS: u32 = 3;
@@ -22,7 +24,7 @@ const NEARLY_EMPTY: Frac = Frac::ratio(1, 10);
 const SWING_ROUNDS: u32 = 4;
 const PATIENCE_ROUNDS: u32 = 5;
 /// Maximum of 1/delta in the competitive mode, in packets of the flow's own in the queue.
-const MOST_INVERSE: Frac = Frac::from_bits(1 << 52);
+const MAX_INVERSE: Frac = Frac::from_bits(1 << 52);
 
 parameters! { path;
     /// Initial window.
@@ -49,7 +51,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-enum Direction {
+enum CopaDirection {
     Up,
     Down,
 }
@@ -62,7 +64,7 @@ pub struct Copa {
     window: Window,
     slow_start: bool,
     competing: bool,
-    direction: Direction,
+    direction: CopaDirection,
     steady_rounds: u32,      // in this direction
     velocity: u64,           // v, a power of two up to 2^32
     inverse: Frac,           // 1/delta
@@ -74,20 +76,20 @@ pub struct Copa {
     nearly_empty: Time,      // when the queue last was
     round: Round,
     round_window: Bytes, // when this round began
-    episode: Episode,
-    acted: Acted,
+    episode: RecoveryPeriod,
+    acted: LawActions,
 }
 
 impl Copa {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let window = Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp));
         Self {
             round_window: window.bytes(),
             window,
             slow_start: true,
             competing: false,
-            direction: Direction::Up,
+            direction: CopaDirection::Up,
             steady_rounds: 0,
             velocity: 1,
             inverse: inverse(params.delta),
@@ -98,8 +100,8 @@ impl Copa {
             max_rtt: Recent::new(),
             nearly_empty: Time::ZERO,
             round: Round::new(),
-            episode: Episode::new(),
-            acted: Acted::default(),
+            episode: RecoveryPeriod::new(),
+            acted: LawActions::default(),
             params,
         }
     }
@@ -155,7 +157,7 @@ impl Copa {
 
     /// Once a window: the velocity doubles while the direction holds, after three rounds of it (§2.1, step 4).
     fn end_round(&mut self, ack: &Ack) {
-        let direction = if self.window.bytes() > self.round_window { Direction::Up } else { Direction::Down };
+        let direction = if self.window.bytes() > self.round_window { CopaDirection::Up } else { CopaDirection::Down };
         if direction == self.direction {
             self.steady_rounds += 1;
             if self.steady_rounds >= STEADY_ROUNDS {
@@ -167,7 +169,7 @@ impl Copa {
             self.velocity = 1;
         }
         if self.competing {
-            self.inverse = (self.inverse + Frac::ONE).min(MOST_INVERSE);
+            self.inverse = (self.inverse + Frac::ONE).min(MAX_INVERSE);
         }
         self.round_window = self.window.bytes();
         self.round.restart(ack);
@@ -212,11 +214,11 @@ impl ControlLaw for Copa {
 
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
-        if self.competing && response != Response::Ignore {
+        if self.competing && response != LossResponse::Ignore {
             self.inverse = self.inverse.half().max(inverse(self.params.delta));
             self.acted.loss_cuts += 1;
         }
-        if matches!(response, Response::Collapse | Response::CollapseAgain) {
+        if matches!(response, LossResponse::Collapse | LossResponse::CollapseAgain) {
             self.window.collapse();
             self.slow_start = true;
             self.steady_rounds = 0;
@@ -231,17 +233,17 @@ impl ControlLaw for Copa {
         }
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         let window = self.window.bytes();
         if self.smoothed.is_zero() {
-            return Permit::window(window);
+            return SendLimits::window(window);
         }
         // Twice the rate, so that the window is the limit and bursts are short (§2.1).
         let pacing = Rate::of(window.times(2), self.standing.get());
-        Permit { window, pacing: pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
+        SendLimits { window, pacing: pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -258,10 +260,10 @@ impl ControlLaw for Copa {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, Link, PATH, ack, jain, loss};
+    use crate::testbed::{Bed, PATH, TestbedLink, ack, jain, loss};
 
     /// 100 Mb/s, 20 ms: a BDP of 167 packets.
-    const WAN: Path = Path {
+    const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(20),
         intra_rtt: Span::from_us(200),
         line_rate: Rate::from_mbps(100),
@@ -310,7 +312,7 @@ mod tests {
                 let ack = late(ack(&PATH, 21 + packet), queueing);
                 law.on_ack(&Ack { delivered_at_send: Bytes::ZERO, ..ack });
             }
-            let moved = (law.permit().window.get() as f64 - 20.0 * 4_096.0) / 4_096.0;
+            let moved = (law.send_limits().window.get() as f64 - 20.0 * 4_096.0) / 4_096.0;
             // The denominator moves with the window: 2 by the logarithm, within a tenth.
             assert!((moved - change).abs() < 0.21, "{moved} for {change}");
         }
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(seen, [1, 1, 1, 2, 4, 8, 16]);
         law.window.shrink(PATH.mss);
         law.end_round(&ack(&PATH, 200));
-        assert_eq!((law.velocity, law.direction), (1, Direction::Down));
+        assert_eq!((law.velocity, law.direction), (1, CopaDirection::Down));
     }
 
     #[test]
@@ -339,22 +341,22 @@ mod tests {
         for us in 0..10 {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!(law.permit().window, PATH.mss.times(20));
+        assert_eq!(law.send_limits().window, PATH.mss.times(20));
         for us in 30..40 {
             law.on_ack(&late(ack(&PATH, us), Span::from_us(20)));
         }
-        assert!(!law.slow_start && law.permit().window < PATH.mss.times(20));
+        assert!(!law.slow_start && law.send_limits().window < PATH.mss.times(20));
     }
 
     #[test]
     fn a_loss_says_nothing_and_a_timeout_starts_over() {
         let mut law = law(|_| {});
         law.on_ack(&ack(&PATH, 0));
-        let before = law.permit();
+        let before = law.send_limits();
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit(), before);
+        assert_eq!(law.send_limits(), before);
         law.on_loss(&loss(30, 60, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         assert_eq!(law.acted().loss_cuts, 1);
     }
 
@@ -362,7 +364,7 @@ mod tests {
     fn paces_at_twice_the_rate() {
         let mut law = law(|_| {});
         law.on_ack(&ack(&PATH, 0));
-        assert_eq!(law.permit().pacing, Rate::of(PATH.mss.times(22), PATH.base_rtt));
+        assert_eq!(law.send_limits().pacing, Rate::of(PATH.mss.times(22), PATH.base_rtt));
     }
 
     #[test]
@@ -401,8 +403,12 @@ mod tests {
     #[test]
     fn flows_keep_a_short_queue_and_share() {
         for flows in [1, 2, 4usize] {
-            let link =
-                Link { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
+            let link = TestbedLink {
+                rate: WAN.line_rate,
+                mark_over: Bytes::MAX,
+                drop_over: Bytes::new(1 << 30),
+                phantom: None,
+            };
             let mut bed = Bed::new(link);
             for flow in 0..flows {
                 bed.add(Copa::new(&WAN, Params::for_path(&WAN)), &WAN, Time::from_ms(500 * flow as u64));

@@ -3,7 +3,7 @@
 
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
-use crate::{Path, Permit, Window};
+use crate::{PathInfo, SendLimits, Window};
 
 /// Bytes of a credit, and of an emulation packet, on the wire: the smallest Ethernet frame with preamble and gap.
 pub const CREDIT_SIZE: u32 = 84;
@@ -12,7 +12,7 @@ pub const CREDIT_SIZE: u32 = 84;
 pub const DATA_HEADER: u32 = 78;
 
 /// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
-pub(crate) const fn largest_rate(path: &Path) -> Rate {
+pub(crate) const fn largest_rate(path: &PathInfo) -> Rate {
     let whole = path.mss.get().saturating_add((CREDIT_SIZE + DATA_HEADER) as u64);
     Rate::from_bps(mul_div(path.line_rate.bps(), CREDIT_SIZE as u64, whole))
 }
@@ -23,8 +23,8 @@ pub(crate) fn least_rate(rtt: Span, max_rate: Rate) -> Rate {
 }
 
 /// Returns the limits of a law with credit-scheduled data: no limit.
-pub(crate) const fn permit() -> Permit {
-    Permit::window(Window::LIMIT)
+pub(crate) const fn send_limits() -> SendLimits {
+    SendLimits::window(Window::LIMIT)
 }
 
 /// Credit scheduling of a flow.

@@ -9,11 +9,14 @@
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
 use crate::hystart::HyStart;
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::linux_hystart::{Detect, LinuxHyStart};
 use crate::params::{parameters, range};
 use crate::window::share;
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, LossResponse, Notification, PathInfo, RecoveryPeriod, SendLimits, SlowStart,
+    Window,
+};
 
 parameters! { path;
     /// Initial window.
@@ -49,7 +52,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "grows as a cubic function of the time since the last cut",
     source: "RFC 9438, §4; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
-    marks: Marks::If("ecn"),
+    marks: EcnSupport::If("ecn"),
     linux: Some("cubic"),
     ..LawInfo::of(Params::TABLE)
 };
@@ -68,13 +71,13 @@ pub struct Cubic {
     slow_start: SlowStart,
     hystart: HyStart,
     linux_hystart: LinuxHyStart,
-    episode: Episode,
+    episode: RecoveryPeriod,
     w_max: Bytes,      // W_max: the window before the last cut, less by fast convergence; 0 if unknown
     cwnd_prior: Bytes, // the window before the last cut
     curve: Option<Curve>,
     settled: Time,  // the curve's clock has run, or was stopped, up to this time
     smoothed: Span, // srtt; zero before the first sample
-    acted: Acted,
+    acted: LawActions,
 }
 
 /// The curve of one stage of congestion avoidance, and the AIMD estimate.
@@ -90,20 +93,20 @@ struct Curve {
 
 impl Cubic {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         Self {
             params,
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             slow_start: SlowStart::new(),
             hystart: HyStart::new(),
             linux_hystart: LinuxHyStart::new(),
-            episode: Episode::new(),
+            episode: RecoveryPeriod::new(),
             w_max: Bytes::ZERO,
             cwnd_prior: Bytes::ZERO,
             curve: None,
             settled: Time::ZERO,
             smoothed: Span::ZERO,
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -230,7 +233,7 @@ impl ControlLaw for Cubic {
         }
         if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
             self.remember();
-            Response::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
+            LossResponse::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
             self.acted.cuts += 1;
             return;
         }
@@ -248,13 +251,13 @@ impl ControlLaw for Cubic {
 
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
-        if matches!(response, Response::Cut | Response::Collapse) {
+        if matches!(response, LossResponse::Cut | LossResponse::Collapse) {
             self.remember();
         }
         if response.apply(&mut self.window, &mut self.slow_start, self.params.beta) {
             self.acted.loss_cuts += 1;
         }
-        if matches!(response, Response::Collapse | Response::CollapseAgain) {
+        if matches!(response, LossResponse::Collapse | LossResponse::CollapseAgain) {
             // The next stage begins at its own W_max, with K = 0 (§4.8).
             self.w_max = Bytes::ZERO;
             self.curve = None;
@@ -283,16 +286,16 @@ impl ControlLaw for Cubic {
         self.slow_start.ended_at()
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         let window = self.window.bytes();
         // The initial window is not paced: no RTT is known yet.
         if !self.params.paced || self.smoothed.is_zero() {
-            return Permit::window(window);
+            return SendLimits::window(window);
         }
-        Permit { window, pacing: self.pace() }
+        SendLimits { window, pacing: self.pace() }
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -309,7 +312,7 @@ mod tests {
     use crate::testbed::{LONG_PATH, PATH, ack, loss, marked};
     use proptest::prelude::*;
 
-    fn law(path: &Path, change: impl Fn(&mut Params)) -> Cubic {
+    fn law(path: &PathInfo, change: impl Fn(&mut Params)) -> Cubic {
         let mut params = Params::for_path(path);
         change(&mut params);
         Cubic::new(path, params)
@@ -362,7 +365,7 @@ mod tests {
     fn a_loss_keeps_beta_and_remembers_the_rest() {
         let mut law = law(&PATH, |_| {});
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, Bytes::new(28_671));
+        assert_eq!(law.send_limits().window, Bytes::new(28_671));
         assert_eq!(law.w_max, Bytes::new(40_960));
         // Fast convergence: a flow that loses packets before it is back at W_max reduces it by 15 % more.
         law.on_loss(&loss(30, 50, LossCause::Reordered));
@@ -374,7 +377,7 @@ mod tests {
     fn the_cut_is_a_setting() {
         let mut law = law(&PATH, |params| params.beta = Frac::millionths(800_000));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
+        assert_eq!(law.send_limits().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
         law.on_loss(&loss(30, 50, LossCause::Reordered));
         // Fast convergence: (1 + beta) / 2.
         assert_eq!(law.w_max, PATH.mss.times(10).scaled(Frac::millionths(800_000)).scaled(Frac::millionths(900_000)));
@@ -385,13 +388,13 @@ mod tests {
     #[test]
     fn paces_where_switched_on() {
         let mut law = law(&PATH, |params| params.paced = true);
-        assert_eq!(law.permit(), Permit::window(PATH.mss.times(10)));
+        assert_eq!(law.send_limits(), SendLimits::window(PATH.mss.times(10)));
         law.on_ack(&ack(&PATH, 0));
         let even = Rate::of(PATH.mss.times(11), PATH.base_rtt);
-        assert_eq!(law.permit().pacing, even.scaled(PACING_IN_SLOW_START));
+        assert_eq!(law.send_limits().pacing, even.scaled(PACING_IN_SLOW_START));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        let even = Rate::of(law.permit().window, PATH.base_rtt);
-        assert_eq!(law.permit().pacing, even.scaled(PACING));
+        let even = Rate::of(law.send_limits().window, PATH.base_rtt);
+        assert_eq!(law.send_limits().pacing, even.scaled(PACING));
         // An eighth of the way to a round trip twice as long.
         law.on_ack(&Ack { acked: Bytes::ZERO, rtt: Span::from_us(28), ..ack(&PATH, 60) });
         assert_eq!(law.smoothed, Span::from_ns(15_750));
@@ -408,7 +411,7 @@ mod tests {
     /// A flow of 10,000 packets and 100 ms recovers along the formula: checked each round trip.
     #[test]
     fn the_window_follows_the_curve() {
-        let path = Path { base_rtt: Span::from_ms(100), mss: Bytes::new(1_500), ..LONG_PATH };
+        let path = PathInfo { base_rtt: Span::from_ms(100), mss: Bytes::new(1_500), ..LONG_PATH };
         let mut law = law(&path, |params| {
             params.initial_window = path.mss.times(10_000);
             params.reno_friendly = false;
@@ -418,7 +421,7 @@ mod tests {
         let began = now_us;
         let mut checked = 0;
         while now_us < 40_000_000 {
-            let window = law.permit().window;
+            let window = law.send_limits().window;
             let acks = 100;
             for part in 0..acks {
                 let ack = ack(&path, now_us + part * 1_000);
@@ -427,7 +430,7 @@ mod tests {
             now_us += 100_000;
             let t = (now_us - began) as f64 / 1e6;
             let exact = w_cubic(t, 7_000.0, 10_000.0, 0.4);
-            let got = law.permit().window.get() as f64 / 1_500.0;
+            let got = law.send_limits().window.get() as f64 / 1_500.0;
             if exact < 1.4 * got {
                 assert!((got / exact - 1.0).abs() < 0.02, "{got} for {exact} at {t} s");
                 checked += 1;
@@ -441,31 +444,31 @@ mod tests {
     fn is_friendly_to_reno_on_short_paths() {
         let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(1_000));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         for round in 0..100u64 {
-            let window = law.permit().window;
+            let window = law.send_limits().window;
             law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
         }
-        let grown = (law.permit().window - before).get() as f64 / 4_096.0;
+        let grown = (law.send_limits().window - before).get() as f64 / 4_096.0;
         assert!((grown - 52.9).abs() < 0.3, "{grown} packets in 100 round trips");
         // After 567 round trips it is back at the window before the cut, and adds a packet each.
         for round in 100..768u64 {
-            let window = law.permit().window;
+            let window = law.send_limits().window;
             law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
         }
-        let over = law.permit().window.get() as f64 / 4_096.0 - 1_000.0;
+        let over = law.send_limits().window.get() as f64 / 4_096.0 - 1_000.0;
         assert!((over - 200.0).abs() < 2.5, "{over} packets over the window of the cut");
     }
 
     /// §4.2: the first round trip already aims at W(RTT): slope 3 C K^2 = 460 packets a second, K = 19.6 s.
     #[test]
     fn aims_a_round_trip_ahead() {
-        let path = Path { base_rtt: Span::from_ms(100), ..LONG_PATH };
+        let path = PathInfo { base_rtt: Span::from_ms(100), ..LONG_PATH };
         let mut law = law(&path, |params| params.initial_window = path.mss.times(10_000));
         law.on_loss(&loss(0, 100_000, LossCause::Reordered));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         law.on_ack(&Ack { acked: before, ..ack(&path, 200_000) });
-        let grown = (law.permit().window - before).get() as f64 / 4_096.0;
+        let grown = (law.send_limits().window - before).get() as f64 / 4_096.0;
         assert!((45.0..47.0).contains(&grown), "{grown}");
     }
 
@@ -474,16 +477,16 @@ mod tests {
         let mut law = law(&PATH, |params| params.c = Frac::from_bits(1_000 << 32));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         law.on_ack(&ack(&PATH, 40));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         law.on_ack(&Ack { acked: before, ..ack(&PATH, 60_000_000) });
-        assert_eq!(law.permit().window, before + before.scaled(Frac::HALF));
+        assert_eq!(law.send_limits().window, before + before.scaled(Frac::HALF));
     }
 
     #[test]
     fn a_timeout_starts_over_with_a_flat_curve() {
         let mut law = law(&PATH, |_| {});
         law.on_loss(&loss(0, 20, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         for us in 40..48 {
             law.on_ack(&ack(&PATH, us));
         }
@@ -499,7 +502,7 @@ mod tests {
         assert_eq!(deaf.acted().cuts, 0);
         let mut law = law(&PATH, |params| params.ecn = true);
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!(law.permit().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
+        assert_eq!(law.send_limits().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
         law.on_ack(&marked(&PATH, 1));
         assert_eq!(law.acted().cuts, 1);
     }
@@ -553,7 +556,7 @@ mod tests {
         let packets = on.slow_start.threshold().get() / LONG_PATH.mss.get();
         assert!((71..=76).contains(&packets), "{packets}");
         // `paced` is off.
-        assert_eq!(on.permit().pacing, Rate::MAX);
+        assert_eq!(on.send_limits().pacing, Rate::MAX);
     }
 
     #[test]
@@ -569,16 +572,16 @@ mod tests {
     /// is 19.574 s, and with packets an eighth as large twice that.
     #[test]
     fn packets_of_another_size_begin_the_curve_where_the_window_is() {
-        let path = Path { base_rtt: Span::from_ms(100), ..LONG_PATH };
+        let path = PathInfo { base_rtt: Span::from_ms(100), ..LONG_PATH };
         let mut law = law(&path, |params| params.initial_window = path.mss.times(10_000));
         law.on_loss(&loss(0, 100_000, LossCause::Reordered));
         let none = |us| Ack { acked: Bytes::ZERO, ..ack(&path, us) };
         let k = |law: &Cubic| law.curve.as_ref().map_or(0.0, |curve| curve.k as f64 / f64::from(1 << 20));
         law.on_ack(&Ack { acked: Bytes::new(1), ..none(200_000) });
         assert!((k(&law) - 19.574).abs() < 0.002, "{}", k(&law));
-        let window = law.permit().window;
+        let window = law.send_limits().window;
         law.on_notification(&Notification::Mss(path.mss.ratio(1, 8)));
-        assert_eq!((law.permit().window, law.w_max), (window, path.mss.times(10_000)));
+        assert_eq!((law.send_limits().window, law.w_max), (window, path.mss.times(10_000)));
         law.on_ack(&Ack { acked: Bytes::new(1), ..none(300_000) });
         assert!((k(&law) - 39.149).abs() < 0.004, "{}", k(&law));
     }

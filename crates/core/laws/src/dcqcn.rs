@@ -10,10 +10,10 @@
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
+use crate::{Ack, ControlLaw, Cookie, LawActions, Loss, Notification, PathInfo, SendLimits, Sent};
 
 parameters! { path;
     /// Initial and maximum rate.
@@ -57,7 +57,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
     source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
     signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
-    marks: Marks::If("cnp_from_acks"),
+    marks: EcnSupport::If("cnp_from_acks"),
     notified: true,
     ..LawInfo::of(Params::TABLE)
 };
@@ -79,7 +79,7 @@ pub struct Dcqcn {
     timer_stage: u32, // increases by timer since the last cut (T)
     byte_stage: u32,  // by byte counter (BC)
     sent: u64,        // payload since the byte counter's last increase
-    acted: Acted,
+    acted: LawActions,
 }
 
 /// Delay of the first check of the flag in HPCC's simulator, so that `alpha` is updated before the cut.
@@ -87,7 +87,7 @@ const AFTER_ALPHA: Span = Span::from_ns(1);
 
 impl Dcqcn {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
             params.windowed,
             params.window,
@@ -107,7 +107,7 @@ impl Dcqcn {
             timer_stage: 0,
             byte_stage: 0,
             sent: 0,
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -252,11 +252,11 @@ impl ControlLaw for Dcqcn {
         if self.cut_asked { self.grow_due.min(self.cut_due) } else { self.grow_due }
     }
 
-    fn permit(&self) -> Permit {
-        self.limits.permit(self.rate)
+    fn send_limits(&self) -> SendLimits {
+        self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -322,11 +322,11 @@ mod tests {
     #[test]
     fn nothing_happens_without_notifications() {
         let mut law = law(|_| {});
-        assert_eq!(law.permit(), Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        assert_eq!(law.send_limits(), SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
         assert_eq!(law.next_timer(), Time::NEVER);
         law.on_sent(&Sent { now: Time::ZERO, bytes: Bytes::new(1 << 30), in_flight: PATH.mss, retransmission: false });
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!((law.rate, law.acted), (Rate::from_gbps(100), Acted::default()));
+        assert_eq!((law.rate, law.acted), (Rate::from_gbps(100), LawActions::default()));
     }
 
     /// The paper's first rounds, by hand: two notifications 50 us apart halve twice, then recovery by timer only.
@@ -424,9 +424,9 @@ mod tests {
     #[test]
     fn a_window_follows() {
         let mut law = law(|params| params.windowed = true);
-        assert_eq!(law.permit().window, PATH.bdp());
+        assert_eq!(law.send_limits().window, PATH.bdp());
         cnp(&mut law, Time::ZERO);
-        assert_eq!(law.permit().window, Bytes::new(87_500));
+        assert_eq!(law.send_limits().window, Bytes::new(87_500));
     }
 
     /// The simulator's reaction point as it is written: every timer runs, in floats.

@@ -2,13 +2,15 @@
 //! first mark triggers a cut, and then none follows for the window that was in flight: ECN's rule of one response per window.
 //! (A law that waits for the end of a round trip responds twice to one event: the next round is full of marks from before the
 //! cut, and the sawtooth is more than twice as tall as analysed.) Sending is not paced. State fits 104 bytes without the
-//! counters of [`Acted`].
+//! counters of [`LawActions`].
 
 use units::{Bytes, Frac, Time};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, RecoveryPeriod, Round, SendLimits, SlowStart, Window,
+};
 
 parameters! { path;
     /// Initial window.
@@ -26,7 +28,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "cuts the window in proportion to the fraction of marked bytes",
     source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
     signals: "ECN, loss",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -41,13 +43,13 @@ pub struct Dctcp {
     alpha: Frac, // EWMA of the marked fraction, starts at 1 (RFC 8257 §3.3)
     round: Round,
     last_cut: Time,
-    episode: Episode,
-    acted: Acted,
+    episode: RecoveryPeriod,
+    acted: LawActions,
 }
 
 impl Dctcp {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         Self {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             initial: params.initial_window,
@@ -56,8 +58,8 @@ impl Dctcp {
             alpha: Frac::ONE,
             round: Round::new(),
             last_cut: Time::ZERO,
-            episode: Episode::new(),
-            acted: Acted::default(),
+            episode: RecoveryPeriod::new(),
+            acted: LawActions::default(),
         }
     }
 }
@@ -100,11 +102,11 @@ impl ControlLaw for Dctcp {
         self.slow_start.ended_at()
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -117,7 +119,7 @@ impl ControlLaw for Dctcp {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, Link, PATH, ack, loss, marked};
+    use crate::testbed::{Bed, PATH, TestbedLink, ack, loss, marked};
     use units::{Bytes, Rate, Span, Time};
 
     fn law() -> Dctcp {
@@ -130,7 +132,7 @@ mod tests {
         // alpha starts at 1, and the first ACK ends the first round: 15/16 + 1/16 of 1.
         law.on_ack(&marked(&PATH, 0));
         assert_eq!(law.alpha.ppm(), 1_000_000);
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         assert!(!law.slow_start.is_on(&law.window));
     }
 
@@ -145,7 +147,7 @@ mod tests {
         // (15/16)^3
         assert_eq!(law.alpha.ppm(), 823_974);
         assert_eq!(law.acted().cuts, 0);
-        assert_eq!(law.permit().window, PATH.mss.times(13));
+        assert_eq!(law.send_limits().window, PATH.mss.times(13));
     }
 
     #[test]
@@ -173,11 +175,11 @@ mod tests {
     fn a_loss_halves_and_a_timeout_collapses() {
         let mut law = law();
         law.on_loss(&loss(0, 20, LossCause::Nack));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.on_loss(&loss(1, 21, LossCause::Nack));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.on_loss(&loss(30, 90, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         assert_eq!(law.acted().loss_cuts, 2);
     }
 
@@ -185,14 +187,14 @@ mod tests {
     /// over a seventh of C x RTT. Tolerance: a packet at either end of the swing, which consists of whole packets.
     #[test]
     fn the_sawtooth_has_the_analysed_amplitude() {
-        let path = Path {
+        let path = PathInfo {
             base_rtt: Span::from_us(400),
             intra_rtt: Span::from_us(400),
             line_rate: Rate::from_gbps(10),
             mss: Bytes::new(1_500),
         };
         let k = 100.0;
-        let link = Link {
+        let link = TestbedLink {
             rate: path.line_rate,
             mark_over: path.mss.times(100),
             drop_over: Bytes::new(1 << 30),

@@ -6,10 +6,10 @@
 
 use units::{Bytes, Frac, Rate};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, Round, SendLimits};
 
 parameters! { path;
     /// Initial and maximum rate.
@@ -35,7 +35,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
     source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
     signals: "ECN",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -52,12 +52,12 @@ pub struct DctcpRate {
     batch: u64,               // packets in flight when the round began, and one; 0 before the first
     marked: u64,              // packets, since the last update of `alpha`
     cut_until: Option<Bytes>, // no further cut for packets sent with less delivered (CWR)
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl DctcpRate {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
             params.windowed,
             params.window,
@@ -73,7 +73,7 @@ impl DctcpRate {
             batch: 0,
             marked: 0,
             cut_until: None,
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -135,11 +135,11 @@ impl ControlLaw for DctcpRate {
         }
     }
 
-    fn permit(&self) -> Permit {
-        self.limits.permit(self.rate)
+    fn send_limits(&self) -> SendLimits {
+        self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn starts_at_line_rate_with_a_bdp() {
-        assert_eq!(law().permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
+        assert_eq!(law().send_limits(), SendLimits { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
         // 4096 B in 14 us.
         assert_eq!(law().additive.bps(), 2_340_571_428);
     }
@@ -226,6 +226,6 @@ mod tests {
         for packet in 0..1_000 {
             law.on_ack(&acked(packet, packet, 0, true));
         }
-        assert_eq!(law.permit(), Permit { window: PATH.mss, pacing: Rate::from_mbps(100) });
+        assert_eq!(law.send_limits(), SendLimits { window: PATH.mss, pacing: Rate::from_mbps(100) });
     }
 }

@@ -7,10 +7,10 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, least_rate, permit};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, least_rate, send_limits};
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
 
 parameters! { path;
     /// Maximum rate of credits (`max_rate`).
@@ -67,12 +67,12 @@ pub struct ExpressPass {
     /// True if the last update did not cut: then the weight may grow.
     grew: bool,
     floor: Rate,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl ExpressPass {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
         let floor = least_rate(path.base_rtt, max_rate);
         let params = Params { max_rate, ..params };
@@ -81,7 +81,7 @@ impl ExpressPass {
             weight: params.w_max,
             grew: true,
             floor,
-            acted: Acted::default(),
+            acted: LawActions::default(),
             params,
         }
     }
@@ -139,8 +139,8 @@ impl ControlLaw for ExpressPass {
         }
     }
 
-    fn permit(&self) -> Permit {
-        permit()
+    fn send_limits(&self) -> SendLimits {
+        send_limits()
     }
 
     fn credits(&self) -> Option<Credits> {
@@ -157,7 +157,7 @@ impl ControlLaw for ExpressPass {
         self.rate
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A maximum of 100 Mb/s of credits, so that steps are easy to follow.
-    const WAN: Path = Path {
+    const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(40),
         intra_rtt: Span::from_ms(40),
         line_rate: Rate::from_gbps(10),
@@ -217,7 +217,7 @@ mod tests {
         assert!(round(&mut law, 50_000, 40_000).abs_diff(83_331_250) <= 2);
         // All lost: one credit in a round trip.
         assert_eq!(round(&mut law, 1_000, 0), 16_800);
-        assert_eq!(law.acted(), Acted { increases: 4, cuts: 2, ..Acted::default() });
+        assert_eq!(law.acted(), LawActions { increases: 4, cuts: 2, ..LawActions::default() });
     }
 
     #[test]

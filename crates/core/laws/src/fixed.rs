@@ -4,7 +4,7 @@ use units::Span;
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits, Window};
 
 parameters! { path;
     /// The window.
@@ -33,7 +33,7 @@ pub struct Fixed {
 
 impl Fixed {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         Self {
             window: Window::new(params.window, path.mss, Window::LIMIT),
             base_rtt: if params.paced { path.base_rtt } else { Span::ZERO },
@@ -52,12 +52,12 @@ impl ControlLaw for Fixed {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::paced_window(self.window.bytes(), self.base_rtt)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::paced_window(self.window.bytes(), self.base_rtt)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -71,16 +71,16 @@ mod tests {
     #[test]
     fn nothing_moves_it() {
         let mut law = Fixed::new(&PATH, Params::for_path(&PATH));
-        let before = law.permit();
-        assert_eq!(before, Permit::window(Bytes::new(175_000)));
+        let before = law.send_limits();
+        assert_eq!(before, SendLimits::window(Bytes::new(175_000)));
         law.on_ack(&marked(&PATH, 0));
         law.on_loss(&loss(0, 1, LossCause::Timeout));
-        assert_eq!(law.permit(), before);
+        assert_eq!(law.send_limits(), before);
     }
 
     #[test]
     fn paces_on_request() {
         let params = Params { paced: true, window: Bytes::new(87_500) };
-        assert_eq!(Fixed::new(&PATH, params).permit().pacing, Rate::from_gbps(50));
+        assert_eq!(Fixed::new(&PATH, params).send_limits().pacing, Rate::from_gbps(50));
     }
 }

@@ -7,10 +7,10 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, permit};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, send_limits};
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
 
 parameters! { path;
     /// Initial and maximum rate of emulation packets (`max_emulation_rate`).
@@ -62,15 +62,15 @@ pub struct FlashPass {
     params: Params,
     rate: Rate,
     floor: Rate,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl FlashPass {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
         let floor = least_rate(path.base_rtt, max_rate);
-        Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: Acted::default() }
+        Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: LawActions::default() }
     }
 
     /// Updates the rate after a round trip of credits: Algorithm 1.
@@ -111,8 +111,8 @@ impl ControlLaw for FlashPass {
         }
     }
 
-    fn permit(&self) -> Permit {
-        permit()
+    fn send_limits(&self) -> SendLimits {
+        send_limits()
     }
 
     fn credits(&self) -> Option<Credits> {
@@ -139,7 +139,7 @@ impl ControlLaw for FlashPass {
         self.rate
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// 10 Gb/s, 40 ms, 1460 bytes of payload.
-    const WAN: Path = Path {
+    const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(40),
         intra_rtt: Span::from_ms(40),
         line_rate: Rate::from_gbps(10),
@@ -164,7 +164,7 @@ mod tests {
 
     /// Returns a round in which `sent` packets were sent at the law's rate.
     fn credits(law: &FlashPass, sent: u64, returned: u64) -> Notification<'static> {
-        let elapsed = law.rate.time_for(Bytes::new(84 * sent));
+        let elapsed = law.rate.tx_time(Bytes::new(84 * sent));
         Notification::Credits { sent, returned, elapsed, rtt: Span::from_ms(40) }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(after(0, 0), 517_879_161);
         // All is lost: one packet of 84 bytes in 40 ms remains, 16.8 kb/s.
         assert_eq!(after(1_000, 0), 16_800);
-        assert_eq!(law.acted(), Acted { increases: 8, cuts: 2, ..Acted::default() });
+        assert_eq!(law.acted(), LawActions { increases: 8, cuts: 2, ..LawActions::default() });
     }
 
     /// Half of 1000 packets is lost, and half of the 1000 sent before that was known: one cut.

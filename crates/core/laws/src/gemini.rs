@@ -6,9 +6,11 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, RecoveryPeriod, Round, SendLimits, SlowStart, Window,
+};
 
 parameters! { path;
     /// Initial window.
@@ -44,7 +46,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
     source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
     signals: "ECN, delay, loss",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     pairs: &[("h_min", "h_max")],
     ..LawInfo::of(Params::TABLE)
 };
@@ -66,13 +68,13 @@ pub struct Gemini {
     round: Round,
     round_min_rtt: Span, // of packets sent after the last cut
     last_cut: Time,
-    episode: Episode,
-    acted: Acted,
+    episode: RecoveryPeriod,
+    acted: LawActions,
 }
 
 impl Gemini {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let mut law = Self {
             params,
             line_rate: path.line_rate,
@@ -87,8 +89,8 @@ impl Gemini {
             round_min_rtt: Span::MAX,
             congested_wan: false,
             last_cut: Time::ZERO,
-            episode: Episode::new(),
-            acted: Acted::default(),
+            episode: RecoveryPeriod::new(),
+            acted: LawActions::default(),
         };
         law.scale_with_bdp();
         law
@@ -188,16 +190,16 @@ impl ControlLaw for Gemini {
         self.slow_start.ended_at()
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         let window = self.window.bytes();
         match (self.params.paced, self.slow_start.is_on(&self.window)) {
-            (false, _) => Permit::window(window),
-            (true, false) => Permit::paced_window(window, self.base_rtt),
-            (true, true) => Permit::paced_window(window, self.base_rtt.over(2)),
+            (false, _) => SendLimits::window(window),
+            (true, false) => SendLimits::paced_window(window, self.base_rtt),
+            (true, true) => SendLimits::paced_window(window, self.base_rtt.over(2)),
         }
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -213,17 +215,17 @@ impl ControlLaw for Gemini {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, loss, marked};
+    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, loss, marked};
 
     /// 1 Gb/s and 8 ms: C x RTT is 8e6 bits, 1 MB.
-    const GIGABIT: Path = Path {
+    const GIGABIT: PathInfo = PathInfo {
         base_rtt: Span::from_ms(8),
         intra_rtt: Span::from_us(200),
         line_rate: Rate::from_gbps(1),
         mss: Bytes::new(1_500),
     };
 
-    fn law(path: &Path, change: impl Fn(&mut Params)) -> Gemini {
+    fn law(path: &PathInfo, change: impl Fn(&mut Params)) -> Gemini {
         let mut params = Params::for_path(path);
         change(&mut params);
         Gemini::new(path, params)
@@ -248,7 +250,7 @@ mod tests {
     /// Table IV and §III-C on the testbeds of §IV-A: K = 50 packets per Gb/s; h = H C RTT within 0.1 to 5; F = 4K / (C RTT + K).
     #[test]
     fn the_testbeds_have_the_paper_s_steps() {
-        let path = |gbps, us| Path { base_rtt: Span::from_us(us), line_rate: Rate::from_gbps(gbps), ..GIGABIT };
+        let path = |gbps, us| PathInfo { base_rtt: Span::from_us(us), line_rate: Rate::from_gbps(gbps), ..GIGABIT };
         for (gbps, us, packets, factor) in [
             (1, 200, 0.1, 3.0),       // 0.024 packets; a BDP of 16.7 packets
             (1, 8_000, 0.96, 0.2791), // "h = 1 when C = 1 Gbps and RTT = 8 ms"
@@ -292,9 +294,9 @@ mod tests {
         let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(16));
         law.params.initial_window = PATH.mss.times(3);
         law.on_notification(&idle(2));
-        assert_eq!(law.permit().window, PATH.mss.times(4));
+        assert_eq!(law.send_limits().window, PATH.mss.times(4));
         law.on_notification(&idle(9));
-        assert_eq!(law.permit().window, PATH.mss.times(3));
+        assert_eq!(law.send_limits().window, PATH.mss.times(3));
     }
 
     #[test]
@@ -302,7 +304,7 @@ mod tests {
         // 14 us at 100 Gb/s: 0.168 packets. 2 ms: 24 packets, bounded to 5. Ten times shorter than 14 us: 0.1.
         assert_eq!(law(&PATH, |_| {}).step, Bytes::new(688));
         assert_eq!(law(&LONG_PATH, |_| {}).step, Bytes::new(5 * 4_096));
-        assert_eq!(law(&Path { base_rtt: Span::from_us(1), ..PATH }, |_| {}).step, Bytes::new(409));
+        assert_eq!(law(&PathInfo { base_rtt: Span::from_us(1), ..PATH }, |_| {}).step, Bytes::new(409));
         let free = law(&LONG_PATH, |params| {
             params.h_min = Frac::ZERO;
             params.h_max = range::UNLIMITED;
@@ -331,7 +333,7 @@ mod tests {
         // F = 1/2 and alpha still 1: half of ten packets.
         let mut law = law(&PATH, |params| params.k = Bytes::new(25_000));
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         for us in 1..14 {
             law.on_ack(&marked(&PATH, us));
         }
@@ -348,9 +350,9 @@ mod tests {
                 params.cut_ends_slow_start = cut_ends_slow_start;
             });
             law.on_ack(&marked(&PATH, 0));
-            assert_eq!(law.permit().window, PATH.mss.times(5));
+            assert_eq!(law.send_limits().window, PATH.mss.times(5));
             law.on_ack(&ack(&PATH, 20));
-            assert_eq!(law.permit().window == PATH.mss.times(6), !cut_ends_slow_start);
+            assert_eq!(law.send_limits().window == PATH.mss.times(6), !cut_ends_slow_start);
         }
     }
 
@@ -360,7 +362,7 @@ mod tests {
         let mut law = law(&PATH, |_| {});
         assert!(law.factor > Frac::from_bits(3 << 32));
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
     }
 
     #[test]
@@ -369,11 +371,11 @@ mod tests {
         let mut law = law(&PATH, |_| {});
         law.congested_wan = true;
         law.decrease(ack(&PATH, 0).now, true);
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.params.max_cut = Frac::millionths(100_000);
         law.decrease(ack(&PATH, 0).now, true);
         // A fifth of 20,480 B, rounded down.
-        assert_eq!(law.permit().window, Bytes::new(20_480 - 4_095));
+        assert_eq!(law.send_limits().window, Bytes::new(20_480 - 4_095));
     }
 
     #[test]
@@ -382,7 +384,7 @@ mod tests {
         let queueing = Span::from_ms(6);
         law.on_ack(&ack(&PATH, 0));
         let mut delivered = Bytes::new(1_000_000);
-        let mut window = law.permit().window;
+        let mut window = law.send_limits().window;
         let mut cuts = 0;
         for flight in 0..6u64 {
             // A flight of three packets that met 6 ms of queue, each sent after the previous flight was acknowledged.
@@ -399,10 +401,10 @@ mod tests {
             delivered += Bytes::new(3 * 4_096);
             if law.acted().cuts > cuts {
                 cuts = law.acted().cuts;
-                let left = law.permit().window.get() as f64 / window.get() as f64;
+                let left = law.send_limits().window.get() as f64 / window.get() as f64;
                 assert!((0.79..0.9).contains(&left), "{left}");
             }
-            window = law.permit().window;
+            window = law.send_limits().window;
         }
         assert!((2..=3).contains(&cuts), "{cuts} cuts in six flights: each waits for a round trip of the new window");
     }
@@ -424,12 +426,12 @@ mod tests {
     fn a_loss_halves_and_a_timeout_collapses() {
         let mut law = law(&PATH, |_| {});
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         // Marks of the flight with the loss are the same congestion event.
         law.on_ack(&marked(&PATH, 21));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.on_loss(&loss(30, 90, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         assert!(law.slow_start.is_on(&law.window));
     }
 
@@ -437,9 +439,9 @@ mod tests {
     fn paces_over_the_base_rtt_and_twice_as_fast_in_slow_start() {
         let mut law = law(&PATH, |_| {});
         law.on_ack(&ack(&PATH, 0));
-        assert_eq!(law.permit().pacing, Rate::of(PATH.mss.times(11), Span::from_us(7)));
+        assert_eq!(law.send_limits().pacing, Rate::of(PATH.mss.times(11), Span::from_us(7)));
         law.on_loss(&loss(0, 20, LossCause::Nack));
-        assert_eq!(law.permit().pacing, Rate::of(law.permit().window, Span::from_us(14)));
+        assert_eq!(law.send_limits().pacing, Rate::of(law.send_limits().window, Span::from_us(14)));
     }
 
     /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue. Tolerance a quarter,
@@ -448,7 +450,7 @@ mod tests {
     #[test]
     fn the_queue_swings_as_analysed() {
         for (flows, rtt_us) in [(1, 400), (1, 800), (1, 1_600), (2, 400), (2, 1_600), (4, 400), (4, 1_600)] {
-            let path = Path {
+            let path = PathInfo {
                 base_rtt: Span::from_us(rtt_us),
                 intra_rtt: Span::from_us(400),
                 line_rate: Rate::from_gbps(10),
@@ -456,7 +458,8 @@ mod tests {
             };
             let k = path.mss.times(100);
             let params = Params { k, paced: false, ..Params::for_path(&path) };
-            let link = Link { rate: path.line_rate, mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
+            let link =
+                TestbedLink { rate: path.line_rate, mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
             let mut bed = Bed::new(link);
             for _ in 0..flows {
                 bed.add(Gemini::new(&path, params), &path, Time::ZERO);
@@ -479,20 +482,21 @@ mod tests {
     /// busy; two cuts for one event would not.
     #[test]
     fn delay_keeps_a_long_haul_queue_near_its_threshold() {
-        let path = Path {
+        let path = PathInfo {
             base_rtt: Span::from_ms(10),
             intra_rtt: Span::from_us(200),
             line_rate: Rate::from_gbps(1),
             mss: Bytes::new(1_500),
         };
-        let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
+        let link =
+            TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
         let mut bed = Bed::new(link);
         bed.add(law(&path, |_| {}), &path, Time::ZERO);
         bed.run(Time::from_ms(3_000));
         bed.forget_backlog();
         let cuts = bed.law(0).acted().cuts;
         bed.run(Time::from_ms(20_000));
-        let [most, least] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.time_for(queue));
+        let [most, least] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.tx_time(queue));
         assert!(bed.law(0).acted().cuts > cuts + 2);
         assert!(Span::from_us(1_800) < least && least < Span::from_us(2_300), "{least}");
         assert!(Span::from_us(5_000) < most && most < Span::from_us(5_300), "{most}");
@@ -501,14 +505,15 @@ mod tests {
     /// Theorem 2: with h in proportion to the RTT, flows of different RTTs share a marking queue evenly.
     #[test]
     fn flows_of_different_rtts_share_evenly() {
-        let path = |us| Path {
+        let path = |us| PathInfo {
             base_rtt: Span::from_us(us),
             intra_rtt: Span::from_us(200),
             line_rate: Rate::from_gbps(10),
             mss: Bytes::new(1_500),
         };
         let k = Bytes::new(75_000);
-        let link = Link { rate: Rate::from_gbps(10), mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
+        let link =
+            TestbedLink { rate: Rate::from_gbps(10), mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
         let mut bed = Bed::new(link);
         for us in [200, 800] {
             let params = Params { k, h_min: Frac::ZERO, h_max: range::UNLIMITED, ..Params::for_path(&path(us)) };

@@ -10,7 +10,7 @@ use units::{Bytes, Frac, Rate, Span, mul_div};
 use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Hop, Loss, MOST_HOPS, Notification, Path, Permit};
+use crate::{Ack, ControlLaw, Hop, LawActions, Loss, MAX_HOPS, Notification, PathInfo, SendLimits};
 
 parameters! { path;
     /// Initial and maximum rate.
@@ -57,16 +57,16 @@ pub(crate) const INFO: LawInfo = LawInfo {
 #[repr(C)]
 pub struct Hpcc {
     limits: Limits,
-    settings: Settings,
-    far: Loop,
-    near: Loop,
-    last: [Report; REPORTS], // the far loop's from the front, the near loop's from the back
-    acted: Acted,
+    settings: HpccSettings,
+    far: ControlLoop,
+    near: ControlLoop,
+    last: [PortReport; REPORTS], // the far loop's from the front, the near loop's from the back
+    acted: LawActions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-struct Settings {
+struct HpccSettings {
     utilisation: Frac,
     additive: Rate,
     base_rtt: Span,
@@ -80,12 +80,12 @@ struct Settings {
 /// Ports that are remembered, of both loops together: a path over two fat trees has four on either side of the long
 /// haul, and one pseudo queue. Reports that would need more are ignored.
 const REPORTS: usize = 9;
-const _: () = assert!(MOST_HOPS <= REPORTS);
+const _: () = assert!(MAX_HOPS <= REPORTS);
 
 /// One control loop: Algorithm 1's U, W^c and incStage, and the resulting rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-struct Loop {
+struct ControlLoop {
     in_flight: Frac, // U of the fullest link: bytes in flight over the BDP, starts at 1; times 2^16 if fine
     reference: Rate, // R^c
     rate: Rate,
@@ -94,14 +94,14 @@ struct Loop {
     ports: u8, // in the last report; 0 before the first
 }
 
-impl Loop {
+impl ControlLoop {
     const fn new(rate: Rate, fine: bool) -> Self {
         let in_flight = Frac::from_bits(if fine { 1 << 48 } else { 1 << 32 });
         Self { in_flight, reference: rate, rate, round: 0, stage: 0, ports: 0 }
     }
 
     /// Algorithm 1, `MeasureInflight`, lines 8 and 9: U <- (1 - tau/T) * U + tau/T * u, with tau at most T.
-    fn average(&mut self, measured: Measured, rtt: Span, fine: bool) {
+    fn average(&mut self, measured: LinkMeasurement, rtt: Span, fine: bool) {
         if fine {
             let (rtt, over) = (rtt.unsigned_ps(), measured.over.min(rtt).unsigned_ps());
             let kept = mul_div(self.in_flight.bits(), rtt - over, rtt);
@@ -113,7 +113,7 @@ impl Loop {
     }
 
     /// Algorithm 1, `ComputeWind`, as a rate; `commits` is its `updateWc`.
-    fn compute(&mut self, settings: &Settings, limits: &Limits, commits: bool) {
+    fn compute(&mut self, settings: &HpccSettings, limits: &Limits, commits: bool) {
         // eta, in the same units as U
         let share = if settings.fine { fine_share(settings) } else { settings.utilisation.bits() };
         let multiplies = self.in_flight.bits() >= share || self.stage >= settings.max_stage;
@@ -129,7 +129,7 @@ impl Loop {
 }
 
 /// eta with 48 binary places, from whole millionths: a [`Frac`] rounds 0.95 down.
-fn fine_share(settings: &Settings) -> u64 {
+fn fine_share(settings: &HpccSettings) -> u64 {
     let millionths = mul_div(settings.utilisation.bits(), 1_000_000, 1 << 31).div_ceil(2);
     mul_div(millionths, 1 << 48, 1_000_000)
 }
@@ -138,7 +138,7 @@ fn fine_share(settings: &Settings) -> u64 {
 /// halves. Differences hold for 17.6 s and 17.6 TB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
-struct Report {
+struct PortReport {
     time: u64,
     sent: u64,
 }
@@ -146,7 +146,7 @@ struct Report {
 const LOW: u64 = (1 << 44) - 1;
 const HALF_QUEUE: u64 = (1 << 20) - 1;
 
-impl Report {
+impl PortReport {
     fn of(hop: &Hop) -> Self {
         let queue = hop.queue.get().min((1 << 40) - 1);
         Self {
@@ -169,15 +169,19 @@ impl Report {
 
 /// The fullest link of a report: Algorithm 1's u and tau.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Measured {
+struct LinkMeasurement {
     in_flight: Frac, // times 2^16 if fine
     over: Span,
 }
 
 /// Algorithm 1, `MeasureInflight`, lines 2 to 7. None if some port's counters ran backwards: another path, or reports
 /// out of order. A port that repeats a report is skipped; if all do, nothing is measured.
-fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fine: bool) -> Option<Measured> {
-    let mut fullest = Measured { in_flight: Frac::ZERO, over: Span::ZERO };
+fn measure<'a>(
+    ports: impl Iterator<Item = (&'a PortReport, &'a Hop)>,
+    rtt: Span,
+    fine: bool,
+) -> Option<LinkMeasurement> {
+    let mut fullest = LinkMeasurement { in_flight: Frac::ZERO, over: Span::ZERO };
     for (last, hop) in ports {
         let (over, sent) = last.until(hop)?;
         if over.is_zero() {
@@ -193,14 +197,14 @@ fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fi
             waiting + Frac::ratio(Rate::of(sent, over).bps(), hop.rate.bps())
         };
         if in_flight > fullest.in_flight {
-            fullest = Measured { in_flight, over };
+            fullest = LinkMeasurement { in_flight, over };
         }
     }
     (!fullest.over.is_zero()).then_some(fullest)
 }
 
 /// Returns 2^16 times u' of one port.
-fn fine_in_flight(last: Report, hop: &Hop, over: Span, sent: Bytes, rtt: Span) -> Frac {
+fn fine_in_flight(last: PortReport, hop: &Hop, over: Span, sent: Bytes, rtt: Span) -> Frac {
     let waiting = mul_div(hop.queue.min(last.queue()).get(), 1 << 48, hop.rate.bytes_in(rtt).get().max(1));
     // Transmission time of the sent bytes at the line rate, in units of 2^-20 ps.
     let busy = mul_div(sent.get().saturating_mul(8), 1_000_000_000_000 << 20, hop.rate.bps().max(1));
@@ -209,7 +213,7 @@ fn fine_in_flight(last: Report, hop: &Hop, over: Span, sent: Bytes, rtt: Span) -
 
 impl Hpcc {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
             params.windowed,
             params.window,
@@ -217,7 +221,7 @@ impl Hpcc {
         );
         Self {
             limits,
-            settings: Settings {
+            settings: HpccSettings {
                 utilisation: params.utilisation,
                 additive: params.additive,
                 base_rtt: params.base_rtt,
@@ -227,10 +231,10 @@ impl Hpcc {
                 near_loop: params.near_loop,
                 fine: params.fine,
             },
-            far: Loop::new(limits.line(), params.fine),
-            near: Loop::new(limits.line(), params.fine),
-            last: [Report::default(); REPORTS],
-            acted: Acted::default(),
+            far: ControlLoop::new(limits.line(), params.fine),
+            near: ControlLoop::new(limits.line(), params.fine),
+            last: [PortReport::default(); REPORTS],
+            acted: LawActions::default(),
         }
     }
 
@@ -239,7 +243,7 @@ impl Hpcc {
         if self.settings.near_loop { self.far.rate.min(self.near.rate) } else { self.far.rate }
     }
 
-    fn ppm(&self, of: &Loop) -> i64 {
+    fn ppm(&self, of: &ControlLoop) -> i64 {
         let places = if self.settings.fine { 16 } else { 0 };
         Frac::from_bits(of.in_flight.bits() >> places).ppm().min(i64::MAX as u64) as i64
     }
@@ -274,9 +278,9 @@ impl Hpcc {
         }
         this.ports = hops.len() as u8;
         if near {
-            self.last.iter_mut().rev().zip(hops).for_each(|(last, hop)| *last = Report::of(hop));
+            self.last.iter_mut().rev().zip(hops).for_each(|(last, hop)| *last = PortReport::of(hop));
         } else {
-            self.last.iter_mut().zip(hops).for_each(|(last, hop)| *last = Report::of(hop));
+            self.last.iter_mut().zip(hops).for_each(|(last, hop)| *last = PortReport::of(hop));
         }
         self.acted.increases += u64::from(self.rate() > before);
         self.acted.cuts += u64::from(self.rate() < before);
@@ -290,7 +294,7 @@ impl ControlLaw for Hpcc {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn retimes(&self) -> bool {
+    fn rate_change_is_immediate(&self) -> bool {
         true
     }
 
@@ -304,11 +308,11 @@ impl ControlLaw for Hpcc {
         }
     }
 
-    fn permit(&self) -> Permit {
-        self.limits.permit(self.rate())
+    fn send_limits(&self) -> SendLimits {
+        self.limits.send_limits(self.rate())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -361,7 +365,7 @@ mod tests {
     #[test]
     fn the_first_rounds() {
         let mut law = law(|_| {});
-        assert_eq!(law.permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
+        assert_eq!(law.send_limits(), SendLimits { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
         // The first acknowledgement only stores its report.
         assert!(near(tell(&mut law, &[hop(1_000, 5_000_000, 40_000)], 0, 4_096), 100.0));
         // A round trip later the link was busy all the time, and 17,500 B waited at the lower end: u = 1 + 0.1. Then
@@ -380,7 +384,7 @@ mod tests {
         // U = 0.9 * 0.986 + 0.05 = 0.9374 is under eta: R^c + 0.05, and a round is over.
         let fourth = tell(&mut law, &[hop(19_200, 5_201_250, 0)], 8_192, 20_480);
         assert!(near(fourth, 86.463_636_36), "{fourth}");
-        assert_eq!((law.far.stage, law.permit().window), (1, Bytes::new(151_311)));
+        assert_eq!((law.far.stage, law.send_limits().window), (1, Bytes::new(151_311)));
         assert_eq!((law.acted.cuts, law.acted.increases), (2, 2));
     }
 
@@ -548,7 +552,7 @@ mod tests {
             let of = |time, sent| Hop {
                 time: Time::from_ps(time), sent: Bytes::new(sent), queue: Bytes::new(queue), rate: Rate::ZERO,
             };
-            let report = Report::of(&of(time, sent));
+            let report = PortReport::of(&of(time, sent));
             prop_assert_eq!(report.queue().get(), queue);
             let later = report.until(&of(time.wrapping_add(gap), sent.wrapping_add(more)));
             prop_assert_eq!(later, Some((Span::from_ps(gap as i64), Bytes::new(more))));
@@ -586,9 +590,9 @@ mod tests {
                 } else {
                     tell(&mut law, hops, if round { sent } else { 0 }, sent);
                 }
-                let permit = law.permit();
-                prop_assert!(permit.pacing >= Rate::from_mbps(10) && permit.pacing <= PATH.line_rate);
-                prop_assert!(permit.window >= PATH.mss && permit.window <= PATH.bdp());
+                let send_limits = law.send_limits();
+                prop_assert!(send_limits.pacing >= Rate::from_mbps(10) && send_limits.pacing <= PATH.line_rate);
+                prop_assert!(send_limits.window >= PATH.mss && send_limits.window <= PATH.bdp());
             }
             law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
         }

@@ -16,10 +16,10 @@ pub struct LawInfo {
     /// Its input signals, in words.
     pub signals: &'static str,
     /// Use of ECN marks.
-    pub marks: Marks,
+    pub marks: EcnSupport,
     /// True if it reacts to congestion notifications, direct ones included.
     pub notified: bool,
-    /// True if it reads the remaining bytes of a flow ([`Ack::left`](crate::Ack::left)).
+    /// True if it reads the remaining bytes of a flow ([`Ack::bytes_remaining`](crate::Ack::bytes_remaining)).
     pub reads_left: bool,
     /// True if it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
@@ -35,7 +35,7 @@ pub struct LawInfo {
 
 /// Use of ECN marks in acknowledgements by a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Marks {
+pub enum EcnSupport {
     /// Marks are ignored.
     Deaf,
     /// Marks are used.
@@ -53,7 +53,7 @@ impl LawInfo {
             summary: "",
             source: "none",
             signals: "none",
-            marks: Marks::Deaf,
+            marks: EcnSupport::Deaf,
             notified: false,
             reads_left: false,
             reads_reports: false,

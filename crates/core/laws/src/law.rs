@@ -4,7 +4,7 @@ use units::{Bytes, Rate, Time};
 
 use crate::credits::Credits;
 use crate::params::Parameters;
-use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
+use crate::{Ack, ControlLaw, Cookie, LawActions, Loss, Notification, PathInfo, SendLimits, Sent};
 
 /// Passes every law to the macro `$then`: its description, its type in this crate, its module, and whether it is also built
 /// for the kernel's TCP. All lists of laws are generated from this one, in this order.
@@ -77,7 +77,7 @@ macro_rules! types {
             type Params = crate::$module::Params;
 
             #[inline]
-            fn configured(path: &Path, params: Self::Params) -> Self {
+            fn configured(path: &PathInfo, params: Self::Params) -> Self {
                 Self::new(path, params)
             }
         })*
@@ -120,12 +120,12 @@ impl ControlLaw for Law {
     }
 
     #[inline(always)]
-    fn permit(&self) -> Permit {
-        inside!(self, law => law.permit())
+    fn send_limits(&self) -> SendLimits {
+        inside!(self, law => law.send_limits())
     }
 
-    fn retimes(&self) -> bool {
-        inside!(self, law => law.retimes())
+    fn rate_change_is_immediate(&self) -> bool {
+        inside!(self, law => law.rate_change_is_immediate())
     }
 
     fn reads_direct_cnps(&self) -> bool {
@@ -144,7 +144,7 @@ impl ControlLaw for Law {
         inside!(self, law => law.credit_rate())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         inside!(self, law => law.acted())
     }
 
@@ -159,7 +159,7 @@ pub trait Configured: ControlLaw + Clone + PartialEq + Sized {
     type Params: Parameters;
 
     /// The law for a flow on `path`.
-    fn configured(path: &Path, params: Self::Params) -> Self;
+    fn configured(path: &PathInfo, params: Self::Params) -> Self;
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! can run in a transport.
 //!
 //! A host reports events to a law ([`Ack`], [`Loss`], [`Sent`], a timer) and reads the limits that it sets
-//! ([`Permit`]). [`Law`] is the closed set of laws that hosts run by default.
+//! ([`SendLimits`]). [`Law`] is the closed set of laws that hosts run by default.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,7 +19,6 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod dctcp_rate;
-mod episode;
 mod epoch;
 pub mod expresspass;
 pub mod fixed;
@@ -40,6 +39,7 @@ pub mod nscc;
 pub mod on_ramp;
 mod quick_adapt;
 mod recent;
+mod recovery_period;
 mod round;
 mod signal;
 mod slow_start;
@@ -52,12 +52,12 @@ pub mod validation;
 pub mod vegas;
 mod window;
 
-pub use episode::{Episode, Response};
 pub use law::*;
 pub use marks::marked_share;
 pub use on_ramp::OnRamp;
+pub use recovery_period::{LossResponse, RecoveryPeriod};
 pub use round::Round;
-pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MOST_HOPS, Notification, Path, Permit, Sent};
+pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MAX_HOPS, Notification, PathInfo, SendLimits, Sent};
 pub use slow_start::SlowStart;
 pub use window::Window;
 
@@ -70,7 +70,7 @@ use credits::Credits;
 /// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
 pub trait ControlLaw {
     /// Processes the departure of a packet. The returned cookie is passed back with its acknowledgement ([`Ack::cookie`]).
-    /// This call must not change the permit: a host reads [`ControlLaw::permit`] after the other calls only.
+    /// This call must not change the permit: a host reads [`ControlLaw::send_limits`] after the other calls only.
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let _ = sent;
         Cookie::NONE
@@ -98,11 +98,11 @@ pub trait ControlLaw {
     }
 
     /// Returns the current limits.
-    fn permit(&self) -> Permit;
+    fn send_limits(&self) -> SendLimits;
 
     /// Returns whether a new rate applies at once, also to a packet that already waits for its departure (HPCC in
     /// ns-3); otherwise it applies from the next packet on. Must not change while the flow lasts.
-    fn retimes(&self) -> bool {
+    fn rate_change_is_immediate(&self) -> bool {
         false
     }
 
@@ -129,7 +129,7 @@ pub trait ControlLaw {
     }
 
     /// Returns the counts of the law's actions.
-    fn acted(&self) -> Acted;
+    fn acted(&self) -> LawActions;
 
     /// The law's own state by name, for plots: `alpha_ppm`, `min_rtt_ns`, ... Units are the last word.
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -140,7 +140,7 @@ pub trait ControlLaw {
 /// Counts of a law's actions since its flow began. A law that never acts is worth a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
-pub struct Acted {
+pub struct LawActions {
     /// Times the window or rate grew.
     pub increases: u64,
     /// Times it was cut on congestion.
@@ -151,7 +151,7 @@ pub struct Acted {
     pub emergencies: u64,
 }
 
-impl Acted {
+impl LawActions {
     /// Returns the actions after `before` was counted.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

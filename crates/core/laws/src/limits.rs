@@ -2,7 +2,7 @@
 
 use units::{Bytes, Rate};
 
-use crate::{Path, Permit, Window};
+use crate::{PathInfo, SendLimits, Window};
 
 /// The bounds of a rate, and how it is permitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Rates from `floor` to `line`, and no window.
-    pub(crate) fn new(path: &Path, line: Rate, floor: Rate) -> Self {
+    pub(crate) fn new(path: &PathInfo, line: Rate, floor: Rate) -> Self {
         let line = line.max(Rate::from_bps(1));
         let floor = floor.min(line).max(Rate::from_bps(1));
         let mut limits = Self { line, floor, window: Window::LIMIT, mss: 1, windowed: false, scales: false };
@@ -60,7 +60,7 @@ impl Limits {
 
     /// A window W = BDP * R / line, or BDP, or none (HPCC's simulator: `HAS_WIN`, `VAR_WIN`); never under a packet.
     #[inline]
-    pub(crate) fn permit(&self, rate: Rate) -> Permit {
+    pub(crate) fn send_limits(&self, rate: Rate) -> SendLimits {
         let window = if !self.windowed {
             Window::LIMIT
         } else if self.scales {
@@ -68,7 +68,7 @@ impl Limits {
         } else {
             self.window
         };
-        Permit { window: window.max(self.mss()).min(Window::LIMIT), pacing: rate }
+        SendLimits { window: window.max(self.mss()).min(Window::LIMIT), pacing: rate }
     }
 }
 
@@ -82,12 +82,12 @@ mod tests {
     fn a_window_follows_its_rate_or_stays() {
         let limits = Limits::new(&PATH, PATH.line_rate, Rate::from_mbps(10));
         let rate = Rate::from_gbps(25);
-        assert_eq!(limits.permit(rate), Permit { window: Window::LIMIT, pacing: rate });
+        assert_eq!(limits.send_limits(rate), SendLimits { window: Window::LIMIT, pacing: rate });
         let scaled = limits.with_window(true, PATH.bdp(), true);
-        assert_eq!(scaled.permit(rate), Permit { window: Bytes::new(43_750), pacing: rate });
-        assert_eq!(scaled.permit(Rate::from_mbps(10)).window, PATH.mss);
+        assert_eq!(scaled.send_limits(rate), SendLimits { window: Bytes::new(43_750), pacing: rate });
+        assert_eq!(scaled.send_limits(Rate::from_mbps(10)).window, PATH.mss);
         let fixed = limits.with_window(true, PATH.bdp(), false);
-        assert_eq!(fixed.permit(rate), Permit { window: PATH.bdp(), pacing: rate });
+        assert_eq!(fixed.send_limits(rate), SendLimits { window: PATH.bdp(), pacing: rate });
     }
 
     proptest! {
@@ -97,8 +97,8 @@ mod tests {
                 .with_window(true, Bytes::new(window), scales);
             for rate in [limits.clamp(Rate::from_bps(rate)), limits.raised(Rate::from_bps(rate), Rate::from_bps(by))] {
                 prop_assert!(rate <= limits.line() && rate >= limits.floor && !rate.is_zero());
-                let permit = limits.permit(rate);
-                prop_assert!(permit.window >= PATH.mss && permit.window <= Window::LIMIT);
+                let send_limits = limits.send_limits(rate);
+                prop_assert!(send_limits.window >= PATH.mss && send_limits.window <= Window::LIMIT);
             }
         }
     }

@@ -5,7 +5,7 @@ use units::Rate;
 use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
 
 parameters! { path;
     /// The rate.
@@ -35,7 +35,7 @@ pub struct LineRate {
 
 impl LineRate {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, Rate::ZERO);
         Self { limits: limits.with_window(params.windowed, params.window, false) }
     }
@@ -52,12 +52,12 @@ impl ControlLaw for LineRate {
         }
     }
 
-    fn permit(&self) -> Permit {
-        self.limits.permit(self.limits.line())
+    fn send_limits(&self) -> SendLimits {
+        self.limits.send_limits(self.limits.line())
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -71,17 +71,17 @@ mod tests {
     #[test]
     fn nothing_slows_it() {
         let mut law = LineRate::new(&PATH, Params::for_path(&PATH));
-        let before = law.permit();
-        assert_eq!(before, Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        let before = law.send_limits();
+        assert_eq!(before, SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
         law.on_ack(&marked(&PATH, 0));
         law.on_loss(&loss(0, 1, LossCause::Timeout));
-        assert_eq!((law.permit(), law.acted()), (before, Acted::default()));
+        assert_eq!((law.send_limits(), law.acted()), (before, LawActions::default()));
     }
 
     #[test]
     fn a_window_holds_on_request() {
         let params = Params { windowed: true, line_rate: Rate::from_gbps(40), ..Params::for_path(&PATH) };
-        let permit = Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(40) };
-        assert_eq!(LineRate::new(&PATH, params).permit(), permit);
+        let send_limits = SendLimits { window: Bytes::new(175_000), pacing: Rate::from_gbps(40) };
+        assert_eq!(LineRate::new(&PATH, params).send_limits(), send_limits);
     }
 }

@@ -21,7 +21,7 @@ const DELAY_MAX: Span = Span::from_ms(16);
 /// Allowance by which a train may exceed the path, because senders and receivers batch packets: four segments of the
 /// largest size (`sk_gso_max_size`) at the pace of slow start, at most a millisecond.
 const LARGEST_SEGMENTS: Bytes = Bytes::new(4 * 65_536);
-const MOST_ALLOWED: Span = Span::from_ms(1);
+const MAX_ALLOWED: Span = Span::from_ms(1);
 
 /// Enabled detectors (`hystart_detect`), and whether the flow is paced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,7 +77,7 @@ impl LinuxHyStart {
             return false;
         }
         self.last_ack = now;
-        let allowed = self.delay_min + pace.time_for(LARGEST_SEGMENTS).min(MOST_ALLOWED);
+        let allowed = self.delay_min + pace.tx_time(LARGEST_SEGMENTS).min(MAX_ALLOWED);
         now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
     }
 
@@ -103,14 +103,14 @@ mod tests {
     /// The pace at which the allowance is 50 us: 2 Mbit in 50 us.
     const FAST: Rate = Rate::from_bps(4 * 65_536 * 8 * 20_000);
 
-    struct Flow {
+    struct HyStartFlow {
         hystart: LinuxHyStart,
         window: Window,
         detect: Detect,
         pace: Rate,
     }
 
-    impl Flow {
+    impl HyStartFlow {
         fn new(packets: u64, detect: Detect) -> Self {
             let window = Window::new(MSS.times(packets), MSS, Window::LIMIT);
             Self { hystart: LinuxHyStart::new(), window, detect, pace: FAST }
@@ -140,17 +140,17 @@ mod tests {
     #[test]
     fn a_train_as_long_as_half_the_path_ends_slow_start() {
         let ten = Span::from_ms(10);
-        assert_eq!(Flow::new(16, BOTH).train(100, ten), Some(5_100));
+        assert_eq!(HyStartFlow::new(16, BOTH).train(100, ten), Some(5_100));
         // With pacing the whole of it counts: over 10,050 us.
-        assert_eq!(Flow::new(16, Detect { paced: true, ..BOTH }).train(100, ten), Some(10_100));
-        assert_eq!(Flow::new(16, Detect { train: false, ..BOTH }).train(100, ten), None);
-        assert_eq!(Flow::new(15, BOTH).train(100, ten), None);
+        assert_eq!(HyStartFlow::new(16, Detect { paced: true, ..BOTH }).train(100, ten), Some(10_100));
+        assert_eq!(HyStartFlow::new(16, Detect { train: false, ..BOTH }).train(100, ten), None);
+        assert_eq!(HyStartFlow::new(15, BOTH).train(100, ten), None);
     }
 
     /// A slow pace allows a millisecond: (10 ms + 1 ms) / 2.
     #[test]
     fn the_allowance_for_segments_is_a_millisecond_at_most() {
-        let mut flow = Flow::new(16, BOTH);
+        let mut flow = HyStartFlow::new(16, BOTH);
         flow.pace = Rate::from_bps(1_000_000);
         assert_eq!(flow.train(100, Span::from_ms(10)), Some(5_600));
     }
@@ -158,14 +158,14 @@ mod tests {
     /// Checks that gaps of 2 ms continue a train, and longer ones end it.
     #[test]
     fn a_gap_breaks_a_train() {
-        assert_eq!(Flow::new(16, BOTH).train(2_000, Span::from_ms(10)), Some(6_000));
-        assert_eq!(Flow::new(16, BOTH).train(2_001, Span::from_ms(10)), None);
+        assert_eq!(HyStartFlow::new(16, BOTH).train(2_000, Span::from_ms(10)), Some(6_000));
+        assert_eq!(HyStartFlow::new(16, BOTH).train(2_001, Span::from_ms(10)), None);
     }
 
     /// Returns whether a second round with the round trip `then` ends slow start at its `count`-th acknowledgement. The
     /// acknowledgements arrive all at once.
     fn grew(base: Span, then: Span, count: u64) -> bool {
-        let mut flow = Flow::new(16, BOTH);
+        let mut flow = HyStartFlow::new(16, BOTH);
         assert!(!flow.ack(1, 0, 0, base));
         (1..count).for_each(|nth| assert!(!flow.ack(2, nth - 1, 500_000, then), "{nth}"));
         flow.ack(2, count - 1, 500_000, then)

@@ -171,7 +171,7 @@ impl RateLimiting {
             self.at = now;
         } else {
             self.backlog = self.backlog.saturating_sub(drained);
-            self.at = self.at.saturating_add(self.rate.time_for(drained)).min(now);
+            self.at = self.at.saturating_add(self.rate.tx_time(drained)).min(now);
         }
     }
 }

@@ -2,13 +2,16 @@
 //! Lu et al., "Multi-Path Transport for RDMA in Datacenters", NSDI 2018, "Congestion control and
 //! multi-path ACK-clocking" (the window only: paths are the host's). A loss halves the window once an episode; a
 //! timeout collapses it to one packet, without slow start.
-//! No pacing. State fits 104 bytes without the counters of [`Acted`].
+//! No pacing. State fits 104 bytes without the counters of [`LawActions`].
 
 use units::Frac;
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, LossCause, Notification, Path, Permit, Response, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, LossCause, LossResponse, Notification, PathInfo, RecoveryPeriod, SendLimits,
+    Window,
+};
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -30,7 +33,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "one packet more a round trip, half a packet less a marked packet",
     source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
     signals: "ECN, loss",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -42,21 +45,21 @@ pub struct MpRdma {
     mark_cut: Frac,
     beta: Frac,
     timeout_collapses: bool,
-    episode: Episode,
-    acted: Acted,
+    episode: RecoveryPeriod,
+    acted: LawActions,
 }
 
 impl MpRdma {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let bdp = path.bdp();
         Self {
             window: Window::new(bdp.scaled(params.initial_bdp), path.mss, bdp.scaled(params.max_bdp)),
             mark_cut: params.mark_cut,
             beta: params.beta,
             timeout_collapses: params.timeout_collapses,
-            episode: Episode::new(),
-            acted: Acted::default(),
+            episode: RecoveryPeriod::new(),
+            acted: LawActions::default(),
         }
     }
 }
@@ -76,9 +79,9 @@ impl ControlLaw for MpRdma {
             return;
         }
         match self.episode.respond(loss) {
-            Response::Ignore => return,
-            Response::Cut => drop(self.window.cut(self.beta.complement())),
-            Response::Collapse | Response::CollapseAgain => self.window.collapse(),
+            LossResponse::Ignore => return,
+            LossResponse::Cut => drop(self.window.cut(self.beta.complement())),
+            LossResponse::Collapse | LossResponse::CollapseAgain => self.window.collapse(),
         }
         self.acted.loss_cuts += 1;
     }
@@ -89,11 +92,11 @@ impl ControlLaw for MpRdma {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 }
@@ -112,13 +115,13 @@ mod tests {
     #[test]
     fn a_marked_packet_takes_half_a_packet() {
         let mut law = law(Frac::HALF);
-        assert_eq!(law.permit().window, Bytes::new(175_000));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000));
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 1));
-        assert_eq!(law.permit().window, Bytes::new(175_000 - 4_096));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000 - 4_096));
         // One acknowledgement of four packets counts as four.
         law.on_ack(&Ack { acked: Bytes::new(16_384), marked: Bytes::new(16_384), ..marked(&PATH, 2) });
-        assert_eq!(law.permit().window, Bytes::new(175_000 - 3 * 4_096));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000 - 3 * 4_096));
     }
 
     #[test]
@@ -128,7 +131,7 @@ mod tests {
             law.on_ack(&ack(&PATH, us));
         }
         // 43 packets are 1.0064 windows, less as the window grows (by 1.2 %): 4,075 B.
-        let grown = law.permit().window.get() - 175_000;
+        let grown = law.send_limits().window.get() - 175_000;
         assert!((4_070..=4_080).contains(&grown), "{grown}");
     }
 
@@ -140,7 +143,7 @@ mod tests {
             for us in 0..20_000 {
                 law.on_ack(&if us % 10 == 0 { marked(&PATH, us) } else { ack(&PATH, us) });
             }
-            let window = law.permit().window.get() as f64 / 4_096.0;
+            let window = law.send_limits().window.get() as f64 / 4_096.0;
             assert!((window - packets).abs() < 0.02 * packets, "{window} against {packets}");
         }
     }
@@ -150,12 +153,12 @@ mod tests {
         let mut law = law(Frac::HALF);
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         law.on_loss(&loss(1, 21, LossCause::Reordered));
-        assert_eq!(law.permit().window, Bytes::new(87_500));
+        assert_eq!(law.send_limits().window, Bytes::new(87_500));
         law.on_loss(&loss(2, 50, LossCause::Timeout));
         law.on_ack(&ack(&PATH, 90));
-        assert_eq!(law.permit().window, PATH.mss.times(2));
+        assert_eq!(law.send_limits().window, PATH.mss.times(2));
         law.on_ack(&ack(&PATH, 91));
-        assert_eq!(law.permit().window, Bytes::new(2 * 4_096 + 2_048));
+        assert_eq!(law.send_limits().window, Bytes::new(2 * 4_096 + 2_048));
     }
 
     #[test]
@@ -165,6 +168,6 @@ mod tests {
         law.on_loss(&loss(2, 50, LossCause::Timeout));
         assert_eq!(law, before);
         law.on_loss(&loss(60, 80, LossCause::Reordered));
-        assert_eq!(law.permit().window, Bytes::new(87_500));
+        assert_eq!(law.send_limits().window, Bytes::new(87_500));
     }
 }

@@ -1,13 +1,16 @@
 //! `NewReno`: slow start, one packet of increase a round trip, half the window at a loss.
-//! RFC 5681 and RFC 6582 (its recovery from several losses in one flight is [`Episode`]'s and the host's).
+//! RFC 5681 and RFC 6582 (its recovery from several losses in one flight is [`RecoveryPeriod`]'s and the host's).
 //! Marks count as loss once an episode (RFC 3168) with a cut of their own (RFC 8511) where `ecn` is on.
-//! No pacing. State fits 104 bytes without the counters of [`Acted`].
+//! No pacing. State fits 104 bytes without the counters of [`LawActions`].
 
 use units::{Bytes, Frac};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, LossResponse, Notification, PathInfo, RecoveryPeriod, SendLimits, SlowStart,
+    Window,
+};
 
 parameters! { path;
     /// Initial window.
@@ -29,7 +32,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "one packet more a round trip, half the window at a loss",
     source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
-    marks: Marks::If("ecn"),
+    marks: EcnSupport::If("ecn"),
     linux: Some("reno"),
     ..LawInfo::of(Params::TABLE)
 };
@@ -41,25 +44,25 @@ pub struct NewReno {
     window: Window,
     initial: Bytes,
     slow_start: SlowStart,
-    episode: Episode,
+    episode: RecoveryPeriod,
     beta: Frac,
     ecn: bool,
     ecn_beta: Frac,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl NewReno {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         Self {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             initial: params.initial_window,
             slow_start: SlowStart::new(),
-            episode: Episode::new(),
+            episode: RecoveryPeriod::new(),
             beta: params.beta,
             ecn: params.ecn,
             ecn_beta: params.ecn_beta,
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 }
@@ -67,7 +70,7 @@ impl NewReno {
 impl ControlLaw for NewReno {
     fn on_ack(&mut self, ack: &Ack) {
         if self.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
-            Response::Cut.apply(&mut self.window, &mut self.slow_start, self.ecn_beta);
+            LossResponse::Cut.apply(&mut self.window, &mut self.slow_start, self.ecn_beta);
             self.acted.cuts += 1;
             return;
         }
@@ -94,11 +97,11 @@ impl ControlLaw for NewReno {
         self.slow_start.ended_at()
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -125,38 +128,38 @@ mod tests {
         for us in 0..10 {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!(law.permit().window, PATH.mss.times(20));
+        assert_eq!(law.send_limits().window, PATH.mss.times(20));
         law.on_loss(&loss(5, 20, LossCause::Reordered));
         law.on_loss(&loss(6, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(10));
+        assert_eq!(law.send_limits().window, PATH.mss.times(10));
         for us in 40..50 {
             law.on_ack(&ack(&PATH, us));
         }
         // Ten packets: 0.1 packet each, less as the window grows: 0.9586 packets, as in the window's own test.
-        assert_eq!(law.permit().window.get() - 40_960, 3_926);
-        assert_eq!(law.acted(), Acted { increases: 20, loss_cuts: 1, ..Acted::default() });
+        assert_eq!(law.send_limits().window.get() - 40_960, 3_926);
+        assert_eq!(law.acted(), LawActions { increases: 20, loss_cuts: 1, ..LawActions::default() });
     }
 
     #[test]
     fn a_timeout_starts_over() {
         let mut law = law(|_| {});
         law.on_loss(&loss(0, 20, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         for us in 40..44 {
             law.on_ack(&ack(&PATH, us));
         }
         // Doubling again, up to half of ten.
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
     }
 
     #[test]
     fn marks_count_only_where_switched_on() {
         let mut deaf = law(|_| {});
         deaf.on_ack(&marked(&PATH, 0));
-        assert_eq!(deaf.permit().window, PATH.mss.times(11));
+        assert_eq!(deaf.send_limits().window, PATH.mss.times(11));
         let mut law = law(|params| params.ecn = true);
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!(law.permit().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
+        assert_eq!(law.send_limits().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
         // The same flight's next mark cuts no more, and is acknowledged payload like any other.
         law.on_ack(&marked(&PATH, 1));
         assert_eq!(law.acted().cuts, 1);
@@ -169,20 +172,20 @@ mod tests {
         let mut law = law(|_| {});
         law.on_loss(&loss(0, 1, LossCause::Reordered));
         law.on_notification(&Notification::Mss(Bytes::new(1_024)));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         for us in 20..25 {
             law.on_ack(&ack(&PATH, us));
         }
         // A window of 20,480 B: 5 terms of 1,024 * 4,096 / cwnd from 20,480 up are 1,004.
-        assert!((1_003..=1_005).contains(&(law.permit().window.get() - 20_480)), "{}", law.permit().window);
+        assert!((1_003..=1_005).contains(&(law.send_limits().window.get() - 20_480)), "{}", law.send_limits().window);
         law.on_loss(&loss(30, 50, LossCause::Timeout));
-        assert_eq!(law.permit().window, Bytes::new(1_024));
+        assert_eq!(law.send_limits().window, Bytes::new(1_024));
     }
 
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut law = law(|_| {});
         law.on_ack(&Ack { app_limited: true, ..ack(&PATH, 0) });
-        assert_eq!(law.permit().window, PATH.mss.times(10));
+        assert_eq!(law.send_limits().window, PATH.mss.times(10));
     }
 }

@@ -6,12 +6,12 @@
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
 use crate::window::share;
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits, Window};
 
-const MOST: Frac = Frac::from_bits(1_000 << 32);
+const MAX: Frac = Frac::from_bits(1_000 << 32);
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -19,19 +19,19 @@ parameters! { path;
     /// Largest window, in own BDPs (maxwnd).
     max_bdp: Fraction = Frac::millionths(1_500_000), "1.5", range::TINY, range::UNLIMITED;
     /// Target of the queueing delay, in base RTTs. In scenarios 1 where no port trims.
-    target: Fraction = Frac::millionths(750_000), "0.75", range::TINY, MOST;
+    target: Fraction = Frac::millionths(750_000), "0.75", range::TINY, MAX;
     /// BDP at which the network's scale is 1 (a = BDP / this).
     reference_bdp: Bytes = Bytes::new(150_000), "150000", range::BYTE, range::WINDOW;
     /// Target at which the delay's scale is 1 (b = target / this).
     reference_delay: Span = Span::from_us(12), "12 us", range::SHORT, range::LONG;
     /// Proportional increase a window at no delay, in packets times a times b.
-    alpha: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MOST;
+    alpha: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MAX;
     /// Fair increase a window, in packets times a (fi).
-    fi: Fraction = Frac::from_bits(5 << 32), "5", Frac::ZERO, MOST;
+    fi: Fraction = Frac::from_bits(5 << 32), "5", Frac::ZERO, MAX;
     /// Unconditional increase per round trip, in packets times a.
-    eta: Fraction = Frac::millionths(150_000), "0.15", Frac::ZERO, MOST;
+    eta: Fraction = Frac::millionths(150_000), "0.15", Frac::ZERO, MAX;
     /// Fast increase, in acknowledged bytes times a.
-    fast_gain: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MOST;
+    fast_gain: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MAX;
     /// Queueing delay under which a window of unmarked acknowledgements begins the fast increase.
     fast_delay: Span = Span::from_us(1), "1 us", Span::ZERO, range::LONG;
     /// Gain of the cut for an average delay over the target (gamma).
@@ -41,7 +41,7 @@ parameters! { path;
     /// Weight of the newest sample in the average delay.
     delay_gain: Fraction = Frac::millionths(12_500), "0.0125", Frac::ZERO, Frac::ONE;
     /// Value of an unmarked sample over the target in the average delay, in base RTTs.
-    unmarked_delay: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MOST;
+    unmarked_delay: Fraction = Frac::millionths(250_000), "0.25", Frac::ZERO, MAX;
     /// Packets acknowledged after which increases are granted; at the latest after a base RTT.
     adjust_packets: Count = 8, "8", 0, 1 << 20;
     /// Enables Quick Adapt.
@@ -49,7 +49,7 @@ parameters! { path;
     /// Share of the largest window under which the bytes acknowledged in a period mean extreme congestion.
     qa_gate: Fraction = Frac::millionths(125_000), "0.125", Frac::ZERO, Frac::ONE;
     /// Queueing delay above which Quick Adapt is triggered without a loss, in targets.
-    qa_delay: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MOST;
+    qa_delay: Fraction = Frac::from_bits(4 << 32), "4", Frac::ZERO, MAX;
     /// Ignores unmarked ACKs, too, of the bytes in flight when Quick Adapt acted; off: marked ones only.
     qa_ignores_unmarked: Switch = true, "true", false, true;
     /// Takes lost bytes off the window, unless Quick Adapt acts on the loss or ignores it.
@@ -63,7 +63,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "a window towards a target delay, by marks and delay together, with Quick Adapt",
     source: "Ultra Ethernet Specification 1.0; arXiv 2508.08906; uet-htsim",
     signals: "ECN, delay, loss, acknowledged bytes",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -90,7 +90,7 @@ pub struct Nscc {
     /// Consecutive bytes without a mark and with almost no delay.
     undelayed: Bytes,
     adapt: QuickAdapt,
-    acted: Acted,
+    acted: LawActions,
 }
 
 /// State of the current Quick Adapt period.
@@ -110,7 +110,7 @@ struct QuickAdapt {
 
 impl Nscc {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let bdp = path.bdp();
         let mut law = Self {
             params,
@@ -134,7 +134,7 @@ impl Nscc {
                 triggered: false,
                 fast: false,
             },
-            acted: Acted::default(),
+            acted: LawActions::default(),
         };
         law.measure(path.base_rtt);
         law
@@ -284,11 +284,11 @@ impl ControlLaw for Nscc {
     }
 
     #[inline]
-    fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -304,7 +304,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, jain, loss, marked};
+    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
     use proptest::prelude::*;
     use std::vec::Vec;
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn window(law: &Nscc) -> u64 {
-        law.permit().window.get()
+        law.send_limits().window.get()
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         // 2 ms: a = 25 MB / 150 kB, and a target of 1.5 ms.
         let long = Nscc::new(&LONG_PATH, Params::for_path(&LONG_PATH));
         assert_eq!((long.target, long.scale.ppm() / 1_000_000), (Span::from_us(1_500), 166));
-        assert_eq!(law.permit().pacing, Rate::MAX);
+        assert_eq!(law.send_limits().pacing, Rate::MAX);
     }
 
     /// Checks that an acknowledged window adds the step of its delay, and nothing at the target.
@@ -523,8 +523,12 @@ mod tests {
     #[test]
     fn the_queue_stays_near_the_target_and_shares_are_equal() {
         let target = Bytes::new(131_250);
-        let link =
-            Link { rate: Rate::from_gbps(100), mark_over: target, drop_over: Bytes::new(1 << 22), phantom: None };
+        let link = TestbedLink {
+            rate: Rate::from_gbps(100),
+            mark_over: target,
+            drop_over: Bytes::new(1 << 22),
+            phantom: None,
+        };
         let mut bed = Bed::new(link);
         for flow in 0..4 {
             bed.add(Nscc::new(&PATH, Params::for_path(&PATH)), &PATH, Time::from_us(200 * flow));

@@ -8,7 +8,7 @@ use units::{Frac, Span, Time};
 
 /// Parameters of On-Ramp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Params {
+pub struct OnRampParams {
     /// One-way delays over this pause the flow (T).
     pub threshold: Span,
     /// Weight of the newest measurement of the gain (g).
@@ -17,7 +17,7 @@ pub struct Params {
     pub strawman: bool,
 }
 
-impl Params {
+impl OnRampParams {
     /// The paper's weight (§3.2): 1/16.
     pub const GAIN: Frac = Frac::ratio(1, 16);
 }
@@ -30,7 +30,7 @@ pub const fn threshold(sigma: Span, min_delay: Span) -> Span {
 
 /// Per-packet state that a sender keeps until the packet's OR-ACK arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Mark {
+pub struct PendingOwd {
     /// Total pause of the flow when the packet was sent ([`OnRamp::paused`]).
     pub paused: Span,
 }
@@ -38,7 +38,7 @@ pub struct Mark {
 /// State that a flow passes on to the next one to the same receiver: the paper lets a new flow use the delays measured
 /// by earlier ones (§5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Memory {
+pub struct LastOwd {
     /// Time before which no packet should be sent.
     pub hold_until: Time,
     /// The gain found (beta).
@@ -48,7 +48,7 @@ pub struct Memory {
 /// One flow's hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OnRamp {
-    params: Params,
+    params: OnRampParams,
     hold_until: Time, // t_NextPkt
     beta: Frac,       // reduction of the one-way delay per unit of pause
     paused: Span,     // asserted up to `counted_until`
@@ -63,7 +63,7 @@ impl OnRamp {
     pub const INITIAL_BETA: Frac = Frac::ONE;
 
     /// A flow that is not held.
-    pub fn new(params: Params) -> Self {
+    pub fn new(params: OnRampParams) -> Self {
         Self {
             params,
             hold_until: Time::ZERO,
@@ -77,7 +77,7 @@ impl OnRamp {
 
     /// Creates the state of a flow that begins at `now`, after another flow to the same receiver. Pauses of that flow are not
     /// counted again.
-    pub fn remembering(params: Params, now: Time, last: Memory) -> Self {
+    pub fn remembering(params: OnRampParams, now: Time, last: LastOwd) -> Self {
         let holds = u64::from(last.hold_until > now);
         Self {
             hold_until: last.hold_until,
@@ -95,13 +95,13 @@ impl OnRamp {
     }
 
     /// Returns the state for the next flow.
-    pub fn memory(&self) -> Memory {
-        Memory { hold_until: self.hold_until, beta: self.beta }
+    pub fn memory(&self) -> LastOwd {
+        LastOwd { hold_until: self.hold_until, beta: self.beta }
     }
 
     /// Processes an OR-ACK that arrives at `now`: the packet sent with `mark` took `delay` (the one-way delay by the two
     /// clocks, which may be negative).
-    pub fn on_or_ack(&mut self, now: Time, delay: Span, mark: Mark) {
+    pub fn on_or_ack(&mut self, now: Time, delay: Span, mark: PendingOwd) {
         self.paused = self.paused(now);
         self.counted_until = self.counted_until.max(now);
         self.learn(delay, mark);
@@ -117,7 +117,7 @@ impl OnRamp {
 
     /// `beta_m = (O_B - O_G) / P_BG`, from 0 to 1; beta <- (1 - g) * beta + g * `beta_m` if `P_BG` > 0 (eq. 3). B is the
     /// packet acknowledged before this one, G this one, and `P_BG` the pause between their departures.
-    fn learn(&mut self, delay: Span, mark: Mark) {
+    fn learn(&mut self, delay: Span, mark: PendingOwd) {
         if let Some((last_delay, last_paused)) = self.last.replace((delay, mark.paused)) {
             let pause = minus(mark.paused, last_paused);
             if pause > Span::ZERO {
@@ -129,8 +129,8 @@ impl OnRamp {
     }
 
     /// Returns the state to keep for a packet sent at `now`.
-    pub fn mark(&self, now: Time) -> Mark {
-        Mark { paused: self.paused(now) }
+    pub fn mark(&self, now: Time) -> PendingOwd {
+        PendingOwd { paused: self.paused(now) }
     }
 
     /// Returns the total time of pauses up to `now`.
@@ -168,7 +168,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PARAMS: Params = Params { threshold: Span::from_us(16), gain: Params::GAIN, strawman: false };
+    const PARAMS: OnRampParams =
+        OnRampParams { threshold: Span::from_us(16), gain: OnRampParams::GAIN, strawman: false };
 
     fn us(n: i64) -> Span {
         Span::from_us(n)
@@ -181,7 +182,7 @@ mod tests {
     /// Eq. 2: `t_NextPkt = t_Now + O - T`, regardless of earlier pauses.
     #[test]
     fn the_strawman_pauses_again_for_the_same_queue() {
-        let mut flow = OnRamp::new(Params { strawman: true, ..PARAMS });
+        let mut flow = OnRamp::new(OnRampParams { strawman: true, ..PARAMS });
         let mark = flow.mark(at(0));
         flow.on_or_ack(at(100), us(16), mark);
         assert_eq!((flow.hold_until(), flow.holds()), (Time::ZERO, 0));
@@ -217,7 +218,7 @@ mod tests {
         let black = flow.mark(at(90));
         flow.on_or_ack(at(100), us(46), black);
         let green = flow.mark(at(131));
-        assert_eq!(green, Mark { paused: us(30) });
+        assert_eq!(green, PendingOwd { paused: us(30) });
         flow.on_or_ack(at(150), us(31), green);
         // 15/16 + 1/16 * 1/2 = 31/32, and 31 us - 16 us more: no pause since the departure of G.
         assert_eq!((flow.beta().ppm(), flow.hold_until()), (968_750, at(165)));
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn only_asserted_time_counts() {
         let mut flow = OnRamp::new(PARAMS);
-        flow.on_or_ack(at(100), us(46), Mark::default());
+        flow.on_or_ack(at(100), us(46), PendingOwd::default());
         assert_eq!(flow.paused(at(110)), us(10));
         assert_eq!(flow.paused(at(130)), us(30));
         assert_eq!(flow.paused(at(1_000)), us(30));
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn a_new_flow_remembers_the_last_one() {
         let mut last = OnRamp::new(PARAMS).starting_at(Frac::HALF);
-        last.on_or_ack(at(100), us(46), Mark::default());
+        last.on_or_ack(at(100), us(46), PendingOwd::default());
         let next = OnRamp::remembering(PARAMS, at(110), last.memory());
         assert_eq!((next.hold_until(), next.beta(), next.holds()), (at(130), Frac::HALF, 1));
         assert_eq!((next.paused(at(110)), next.paused(at(200))), (Span::ZERO, us(20)));
@@ -274,8 +275,8 @@ mod tests {
             steps in proptest::collection::vec((0..200u64, -100..500i64, 0..20usize, any::<bool>()), 1..100),
             strawman: bool,
         ) {
-            let mut flow = OnRamp::new(Params { strawman, ..PARAMS });
-            let mut marks = [Mark::default(); 20];
+            let mut flow = OnRamp::new(OnRampParams { strawman, ..PARAMS });
+            let mut marks = [PendingOwd::default(); 20];
             let mut now = Time::ZERO;
             // Time in which a hold was in force, counted step by step.
             let mut held = Span::ZERO;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::Path;
+use crate::PathInfo;
 
 /// Kind of quantity of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub enum Quantity {
 
 /// A value of one of those kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Value {
+pub enum ParamValue {
     /// A number without unit.
     Fraction(Frac),
     /// A span of time.
@@ -52,19 +52,19 @@ pub struct ParamInfo {
     /// Its effect, with the paper's symbol.
     pub doc: &'static str,
     /// The smallest value allowed.
-    pub lowest: Value,
+    pub lowest: ParamValue,
     /// The largest value allowed.
-    pub highest: Value,
+    pub highest: ParamValue,
 }
 
 impl ParamInfo {
     /// Returns whether `value` is of this parameter's kind and within its range.
-    pub fn allows(&self, value: Value) -> bool {
+    pub fn allows(&self, value: ParamValue) -> bool {
         value.quantity() == self.quantity && !self.lowest.is_over(value) && !value.is_over(self.highest)
     }
 }
 
-impl Value {
+impl ParamValue {
     /// Its kind.
     pub const fn quantity(self) -> Quantity {
         match self {
@@ -93,12 +93,12 @@ impl Value {
     /// A value of this one's kind from its 64 bits ([`Parameters::words`]).
     pub fn of_word(self, word: u64) -> Self {
         match self {
-            Self::Fraction(_) => Self::Fraction(Word::of_word(word)),
-            Self::Span(_) => Self::Span(Word::of_word(word)),
-            Self::Bytes(_) => Self::Bytes(Word::of_word(word)),
-            Self::Rate(_) => Self::Rate(Word::of_word(word)),
-            Self::Count(_) => Self::Count(Word::of_word(word)),
-            Self::Switch(_) => Self::Switch(Word::of_word(word)),
+            Self::Fraction(_) => Self::Fraction(ParamWord::of_word(word)),
+            Self::Span(_) => Self::Span(ParamWord::of_word(word)),
+            Self::Bytes(_) => Self::Bytes(ParamWord::of_word(word)),
+            Self::Rate(_) => Self::Rate(ParamWord::of_word(word)),
+            Self::Count(_) => Self::Count(ParamWord::of_word(word)),
+            Self::Switch(_) => Self::Switch(ParamWord::of_word(word)),
         }
     }
 }
@@ -116,7 +116,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fraction(v) => write_fraction(*v, f),
@@ -145,7 +145,7 @@ fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// The most parameters that a law may have.
-pub const MOST: usize = 64;
+pub const MAX: usize = 64;
 
 /// A law's parameters, for hosts that select the law by its type. Implemented by each law's `Params`.
 pub trait Parameters: Copy {
@@ -153,29 +153,29 @@ pub trait Parameters: Copy {
     const TABLE: &'static [ParamInfo];
 
     /// The defaults for a flow on `path`.
-    fn for_path(path: &Path) -> Self;
+    fn for_path(path: &PathInfo) -> Self;
 
     /// Sets a parameter by name. A name or kind that is not in the table changes nothing: the catalog has already rejected
     /// it.
-    fn set(&mut self, name: &str, value: Value);
+    fn set(&mut self, name: &str, value: ParamValue);
 
     /// Returns each parameter as 64 bits, in the order of [`Parameters::TABLE`].
-    fn words(&self) -> [u64; MOST];
+    fn words(&self) -> [u64; MAX];
 
     /// Returns these parameters, with those at the set bits of `which` taken from `by`, in the form that
     /// [`Parameters::words`] returned. For hosts that know the flow's path, and so the defaults, only when the flow begins.
-    fn overridden(self, by: &[u64; MOST], which: u64) -> Self;
+    fn overridden(self, by: &[u64; MAX], which: u64) -> Self;
 }
 
 /// A quantity as 64 bits and back.
-pub(crate) trait Word {
+pub(crate) trait ParamWord {
     fn word(self) -> u64;
     fn of_word(word: u64) -> Self;
 }
 
 macro_rules! word {
     ($($type:ty, $self:ident => $to:expr, $word:ident => $from:expr;)*) => {
-        $(impl Word for $type {
+        $(impl ParamWord for $type {
             #[inline(always)]
             fn word($self) -> u64 {
                 $to
@@ -238,12 +238,12 @@ macro_rules! parameters {
                 quantity: $crate::params::Quantity::$quantity,
                 default: $text,
                 doc: $doc.trim_ascii(),
-                lowest: $crate::params::Value::$quantity($low),
-                highest: $crate::params::Value::$quantity($high),
+                lowest: $crate::params::ParamValue::$quantity($low),
+                highest: $crate::params::ParamValue::$quantity($high),
             }),*];
 
             /// The defaults for a flow on `path`.
-            pub const fn for_path($path: &$crate::Path) -> Self {
+            pub const fn for_path($path: &$crate::PathInfo) -> Self {
                 let _ = $path;
                 Self { $($name: $default),* }
             }
@@ -253,23 +253,23 @@ macro_rules! parameters {
         impl $crate::params::Parameters for Params {
             const TABLE: &'static [$crate::params::ParamInfo] = Self::TABLE;
 
-            fn for_path(path: &$crate::Path) -> Self {
+            fn for_path(path: &$crate::PathInfo) -> Self {
                 Self::for_path(path)
             }
 
-            fn set(&mut self, name: &str, value: $crate::params::Value) {
+            fn set(&mut self, name: &str, value: $crate::params::ParamValue) {
                 match (name, value) {
-                    $((stringify!($name), $crate::params::Value::$quantity(value)) => self.$name = value,)*
+                    $((stringify!($name), $crate::params::ParamValue::$quantity(value)) => self.$name = value,)*
                     _ => {}
                 }
             }
 
             #[allow(unused_assignments, reason = "the last row's place is not counted on to another")]
-            fn words(&self) -> [u64; $crate::params::MOST] {
-                let mut words = [0; $crate::params::MOST];
+            fn words(&self) -> [u64; $crate::params::MAX] {
+                let mut words = [0; $crate::params::MAX];
                 let mut place = 0;
                 $(
-                    words[place] = $crate::params::Word::word(self.$name);
+                    words[place] = $crate::params::ParamWord::word(self.$name);
                     place += 1;
                 )*
                 words
@@ -277,11 +277,11 @@ macro_rules! parameters {
 
             #[inline(always)]
             #[allow(unused_assignments, reason = "the last row's place is not counted on to another")]
-            fn overridden(mut self, by: &[u64; $crate::params::MOST], which: u64) -> Self {
+            fn overridden(mut self, by: &[u64; $crate::params::MAX], which: u64) -> Self {
                 let mut place = 0;
                 $(
                     if which & (1 << place) != 0 {
-                        self.$name = $crate::params::Word::of_word(by[place]);
+                        self.$name = $crate::params::ParamWord::of_word(by[place]);
                     }
                     place += 1;
                 )*
@@ -297,7 +297,7 @@ pub(crate) use {parameters, quantity_type};
 pub(crate) mod range {
     use units::{Bytes, Frac, Rate, Span};
 
-    use crate::{Path, Window};
+    use crate::{PathInfo, Window};
 
     /// A multiple of the BDP that no window reaches: no limit.
     pub(crate) const UNLIMITED: Frac = Frac::from_bits(1 << 52);
@@ -318,7 +318,7 @@ pub(crate) mod range {
     /// The highest.
     pub(crate) const FAST: Rate = Rate::from_gbps(100_000);
     /// The initial window of RFC 6928, in packets.
-    pub(crate) const fn ten_packets(path: &Path) -> Bytes {
+    pub(crate) const fn ten_packets(path: &PathInfo) -> Bytes {
         path.mss.times(10)
     }
 }
@@ -335,7 +335,7 @@ mod tests {
         for (millionths, text) in
             [(0, "0"), (1_000, "0.001"), (300_000, "0.3"), (2_885_390, "2.88539"), (4_000_000, "4")]
         {
-            assert_eq!(Value::Fraction(Frac::millionths(millionths)).to_string(), text);
+            assert_eq!(ParamValue::Fraction(Frac::millionths(millionths)).to_string(), text);
         }
     }
 
@@ -346,11 +346,11 @@ mod tests {
             quantity: Quantity::Fraction,
             default: "1/16",
             doc: "",
-            lowest: Value::Fraction(Frac::ZERO),
-            highest: Value::Fraction(Frac::ONE),
+            lowest: ParamValue::Fraction(Frac::ZERO),
+            highest: ParamValue::Fraction(Frac::ONE),
         };
-        assert!(info.allows(Value::Fraction(Frac::ZERO)) && info.allows(Value::Fraction(Frac::ONE)));
-        assert!(!info.allows(Value::Fraction(Frac::ONE + Frac::from_bits(1))));
-        assert!(!info.allows(Value::Count(0)));
+        assert!(info.allows(ParamValue::Fraction(Frac::ZERO)) && info.allows(ParamValue::Fraction(Frac::ONE)));
+        assert!(!info.allows(ParamValue::Fraction(Frac::ONE + Frac::from_bits(1))));
+        assert!(!info.allows(ParamValue::Count(0)));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct QuickAdapt {
 
 /// A period that has ended, in which no window was left unused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedPeriod {
     /// Bytes acknowledged in it.
     pub(crate) acked: Bytes,
     /// True if a packet was marked or lost in it.
@@ -67,14 +67,14 @@ impl QuickAdapt {
 
     /// Counts `ack`, unless in a pause. If `period` ended before it, the next one begins with it, and the ended period is
     /// returned if it can be evaluated: not for a flow near its end or with little to send.
-    pub(crate) fn count(&mut self, ack: &Ack, period: Span) -> Option<Ended> {
+    pub(crate) fn count(&mut self, ack: &Ack, period: Span) -> Option<EndedPeriod> {
         if self.pauses(ack.now) {
             return None;
         }
         let mut ended = None;
         if ack.now > self.from + period {
             if !self.app_limited && !ack.app_limited {
-                ended = Some(Ended { acked: self.acked, congested: self.congested });
+                ended = Some(EndedPeriod { acked: self.acked, congested: self.congested });
             }
             *self = Self::begin(ack.now);
         }

@@ -40,7 +40,7 @@ pub struct Hop {
 }
 
 /// Maximum number of hops in the report of a packet. A law receives no hop at all for a packet that passed more.
-pub const MOST_HOPS: usize = 8;
+pub const MAX_HOPS: usize = 8;
 
 /// An acknowledgement of one packet, or of several consecutive ones with equal marks.
 ///
@@ -65,7 +65,7 @@ pub struct Ack<'a> {
     pub delivered: Bytes,
     /// Payload still to be acknowledged, of the flow or of the data announced by the application on its connection,
     /// over all subflows together; [`Bytes::MAX`] where the host does not know the amount.
-    pub left: Bytes,
+    pub bytes_remaining: Bytes,
     /// [`Ack::delivered`] at the time the acked packet was sent: the round trip that ends here began there.
     pub delivered_at_send: Bytes,
     /// Time of the last increase of that count before the packet was sent.
@@ -87,10 +87,10 @@ pub struct Ack<'a> {
 }
 
 impl Ack<'_> {
-    /// [`Ack::left`], if the host knows how much that is.
+    /// [`Ack::bytes_remaining`], if the host knows how much that is.
     #[inline]
     pub fn known_left(&self) -> Option<Bytes> {
-        (self.left != Bytes::MAX).then_some(self.left)
+        (self.bytes_remaining != Bytes::MAX).then_some(self.bytes_remaining)
     }
 }
 
@@ -128,7 +128,7 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
-    /// A full packet now has this payload ([`Path::mss`]): a search for the path's largest packet has ended, or the path has
+    /// A full packet now has this payload ([`PathInfo::mss`]): a search for the path's largest packet has ended, or the path has
     /// changed. Floors, additive increases and counts of packets follow. State in bytes and parameters stay, including
     /// parameters with defaults derived from the packet size. A notification with the same size changes nothing.
     Mss(Bytes),
@@ -207,14 +207,14 @@ pub enum Notification<'a> {
 /// Sending limits set by the law. All apply at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Permit {
+pub struct SendLimits {
     /// Payload that may be in flight.
     pub window: Bytes,
     /// Pacing rate; [`Rate::MAX`] if the law does not pace.
     pub pacing: Rate,
 }
 
-impl Permit {
+impl SendLimits {
     /// A window and no pacing.
     pub const fn window(window: Bytes) -> Self {
         Self { window, pacing: Rate::MAX }
@@ -230,7 +230,7 @@ impl Permit {
 /// Path properties that a law may use before the first packet is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Path {
+pub struct PathInfo {
     /// Round-trip time of a full packet and its acknowledgement with every queue empty.
     pub base_rtt: Span,
     /// The same between two hosts of one datacenter: the shortest control loop of the network.
@@ -241,7 +241,7 @@ pub struct Path {
     pub mss: Bytes,
 }
 
-impl Path {
+impl PathInfo {
     /// No path: for values that depend on none.
     pub const NONE: Self =
         Self { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };

@@ -6,10 +6,10 @@
 use units::{Bytes, Frac, Span, Time};
 
 use crate::epoch::Epoch;
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
 use crate::quick_adapt::QuickAdapt;
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits, Window};
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -47,7 +47,7 @@ parameters! { path;
 }
 
 /// Maximum stretch of a round trip, in base RTTs, up to which the increase per second is the same as without a queue.
-const MOST_STRETCH: Frac = Frac::from_bits(2 << 32);
+const MAX_STRETCH: Frac = Frac::from_bits(2 << 32);
 
 /// Its names, signals and parameters, as lists of laws show them.
 pub(crate) const INFO: LawInfo = LawInfo {
@@ -56,7 +56,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks of short real queues, one pace and one share for all round trips, in favour of flows that are young or known to end",
     source: "Narrows, docs/src/laws/strait.md",
     signals: "ECN, loss, acknowledged bytes; bytes left, where hosts know",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     reads_left: true,
     ..LawInfo::of(Params::TABLE)
 };
@@ -74,12 +74,12 @@ pub struct Strait {
     clean_since: Time, // the newest mark or loss, at first the first acknowledgement
     epoch: Epoch,
     adapt: QuickAdapt,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl Strait {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let bdp = path.bdp();
         Self {
             params,
@@ -91,7 +91,7 @@ impl Strait {
             clean_since: Time::NEVER,
             epoch: Epoch::begin(Time::NEVER),
             adapt: QuickAdapt::begin(Time::NEVER),
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Strait {
 
     fn increase(&mut self, ack: &Ack) {
         // cwnd <- cwnd + weight * a * BDP * acked / cwnd * RTT / base RTT
-        let stretch = Frac::ratio(ack.rtt.unsigned_ps(), self.base_rtt.unsigned_ps()).max(Frac::ONE).min(MOST_STRETCH);
+        let stretch = Frac::ratio(ack.rtt.unsigned_ps(), self.base_rtt.unsigned_ps()).max(Frac::ONE).min(MAX_STRETCH);
         let step = self.bdp.scaled(self.params.alpha).scaled(self.weight).scaled(stretch);
         let mut grew = self.window.increase(step, ack.acked);
         let clean = self.params.period.times(self.params.fast_periods as u32).max(self.base_rtt);
@@ -187,11 +187,11 @@ impl ControlLaw for Strait {
     }
 
     #[inline]
-    fn permit(&self) -> Permit {
-        Permit::paced_window(self.window.bytes(), self.base_rtt)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::paced_window(self.window.bytes(), self.base_rtt)
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -208,13 +208,13 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, jain, loss, marked};
+    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
     use std::vec::Vec;
     use units::Rate;
 
     // By hand: own BDP inside 175,000 B and across 25,000,000 B; a 1,750 B; S 11,200,000 B and 100,000,000 B, of the
     // remaining bytes 11,200,000 B and 200,000,000 B; Y 16.
-    fn law_on(path: &Path, change: impl Fn(&mut Params)) -> Strait {
+    fn law_on(path: &PathInfo, change: impl Fn(&mut Params)) -> Strait {
         let mut params = Params::for_path(path);
         change(&mut params);
         Strait::new(path, params)
@@ -238,13 +238,13 @@ mod tests {
 
     #[test]
     fn starts_at_a_bdp_inside_and_less_of_it_across_paced() {
-        let permit = law(|_| {}).permit();
-        assert_eq!((permit.window, permit.pacing), (Bytes::new(175_000), Rate::from_gbps(100)));
-        let permit = law_on(&LONG_PATH, |_| {}).permit();
-        assert_eq!((permit.window, permit.pacing), (Bytes::new(9_999_999), Rate::from_bps(39_999_996_000)));
+        let send_limits = law(|_| {}).send_limits();
+        assert_eq!((send_limits.window, send_limits.pacing), (Bytes::new(175_000), Rate::from_gbps(100)));
+        let send_limits = law_on(&LONG_PATH, |_| {}).send_limits();
+        assert_eq!((send_limits.window, send_limits.pacing), (Bytes::new(9_999_999), Rate::from_bps(39_999_996_000)));
         // Twice the round trip inside is not yet across.
-        let far = Path { base_rtt: PATH.intra_rtt.times(2), ..PATH };
-        assert_eq!(law_on(&far, |_| {}).permit().window, Bytes::new(350_000));
+        let far = PathInfo { base_rtt: PATH.intra_rtt.times(2), ..PATH };
+        assert_eq!(law_on(&far, |_| {}).send_limits().window, Bytes::new(350_000));
     }
 
     #[test]
@@ -261,10 +261,10 @@ mod tests {
             for us in 0..43 {
                 law.on_ack(&Ack { delivered: Bytes::ZERO, ..ack(&PATH, us) });
             }
-            let window = law.permit().window;
+            let window = law.send_limits().window;
             assert!(grown.contains(&(window.get() - 175_000)), "{window}");
             law.on_ack(&marked(&PATH, 43));
-            assert!(law.permit().window <= window);
+            assert!(law.send_limits().window <= window);
         }
     }
 
@@ -280,11 +280,11 @@ mod tests {
         let [before, after] = [law(aimd), told(aimd)].map(|mut law| {
             (0..=15).for_each(|us| law.on_ack(&marked(&PATH, us)));
             assert_eq!(law.acted().cuts, 1);
-            175_000 - law.permit().window.get()
+            175_000 - law.send_limits().window.get()
         });
         assert!(before > 100 && before.abs_diff(2 * after) <= 2, "{before} B and {after} B");
         let mut law = told(|params| params.gain = Frac::ZERO);
-        assert_eq!(law.permit().pacing, Rate::from_gbps(50));
+        assert_eq!(law.send_limits().pacing, Rate::from_gbps(50));
         for (us, struck) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
             law.on_ack(&marked(&PATH, us));
             assert_eq!(law.acted().emergencies, struck, "at {us} us");
@@ -301,11 +301,11 @@ mod tests {
         for us in 0..43 {
             law.on_ack(&Ack { app_limited: true, ..ack(&PATH, us) });
         }
-        assert_eq!(law.permit().window, Bytes::new(175_000));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000));
         // A packet less than half of it was out, and then half of it.
         for (in_flight, grown) in [(83_403, 0), (83_404, 654)] {
             law.on_ack(&Ack { in_flight: Bytes::new(in_flight), ..ack(&PATH, 43) });
-            assert_eq!(law.permit().window.get() - 175_000, grown, "{in_flight} B");
+            assert_eq!(law.send_limits().window.get() - 175_000, grown, "{in_flight} B");
         }
     }
 
@@ -323,17 +323,17 @@ mod tests {
                 params.fast_periods = fast_periods;
                 params.max_bdp = Frac::from_bits(2 << 32);
             });
-            let first = law.permit().window;
+            let first = law.send_limits().window;
             law.on_ack(&ack(&path, 0));
             law.on_ack(&ack(&path, clean));
-            assert_eq!(law.permit().window, first);
+            assert_eq!(law.send_limits().window, first);
             law.on_ack(&ack(&path, clean + 1));
-            assert_eq!(law.permit().window - first, Bytes::new(1_024));
+            assert_eq!(law.send_limits().window - first, Bytes::new(1_024));
             law.on_loss(&loss(1, clean + 2, LossCause::Reordered));
             law.on_ack(&ack(&path, 2 * clean + 2));
-            assert_eq!(law.permit().window - first, Bytes::new(1_024));
+            assert_eq!(law.send_limits().window - first, Bytes::new(1_024));
             law.on_ack(&ack(&path, 2 * clean + 3));
-            assert_eq!(law.permit().window - first, Bytes::new(2_048));
+            assert_eq!(law.send_limits().window - first, Bytes::new(2_048));
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
             for us in 0..43 {
                 law.on_ack(&Ack { rtt, ..ack(&PATH, us) });
             }
-            law.permit().window.get() - 175_000
+            law.send_limits().window.get() - 175_000
         };
         let alone = grown(PATH.base_rtt);
         for (times, earns) in [(2, 2), (3, 2)] {
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn a_flow_of_known_length_weighs_more_as_it_ends() {
         let weight = |path, left| {
-            let told = Ack { left: Bytes::new(left), delivered: Bytes::new(1 << 40), ..ack(path, 0) };
+            let told = Ack { bytes_remaining: Bytes::new(left), delivered: Bytes::new(1 << 40), ..ack(path, 0) };
             law_on(path, |_| {}).weight(&told)
         };
         for (left, weighs) in [(1 << 40, 1), (11_200_000, 1), (1_400_000, 8), (700_000, 16), (0, 16)] {
@@ -396,7 +396,7 @@ mod tests {
             for us in 0..=14 {
                 law.on_ack(&Ack { delivered: Bytes::ZERO, ..marked(&PATH, us) });
             }
-            let window = law.permit().window.get();
+            let window = law.send_limits().window.get();
             assert!((175_000 - window).abs_diff(cut) <= 1, "{window}");
             assert_eq!(law.acted().cuts, 1);
         }
@@ -415,7 +415,7 @@ mod tests {
         }
         // The first epoch ends with a packet sent when the first acknowledgement arrived. E = 0.25: 25 MB * 0.0625 * 0.007.
         assert_eq!(law.acted().cuts, 1);
-        assert!((25_000_000 - law.permit().window.get()).abs_diff(10_937) <= 2, "{:?}", law.permit());
+        assert!((25_000_000 - law.send_limits().window.get()).abs_diff(10_937) <= 2, "{:?}", law.send_limits());
         for us in 4_001..=4_014 {
             law.on_ack(&marked(&LONG_PATH, us));
         }
@@ -430,10 +430,10 @@ mod tests {
         });
         law.on_ack(&ack(&PATH, 0));
         law.on_loss(&loss(0, 13, LossCause::Nack));
-        assert_eq!(law.permit().window.get(), 175_000);
+        assert_eq!(law.send_limits().window.get(), 175_000);
         // Of three packets one was lost: E = 1/12, and g E = 1/48.
         law.on_ack(&ack(&PATH, 14));
-        assert!((175_000 - law.permit().window.get()).abs_diff(175_000 / 48) <= 2, "{:?}", law.permit());
+        assert!((175_000 - law.send_limits().window.get()).abs_diff(175_000 / 48) <= 2, "{:?}", law.send_limits());
     }
 
     /// Six packets in a period are under half of a window of 43. Without a mark or a loss the cause is a slow host or NIC.
@@ -448,7 +448,7 @@ mod tests {
                 law.on_loss(&loss(3, 10, LossCause::Nack));
             }
             law.on_ack(&ack(&PATH, 15));
-            assert_eq!(law.permit().window, Bytes::new(left), "{is_marked} {is_lost}");
+            assert_eq!(law.send_limits().window, Bytes::new(left), "{is_marked} {is_lost}");
             let struck = u64::from(is_marked || is_lost);
             assert_eq!(law.acted().emergencies, struck);
             // In the following pause Quick Adapt does not act: the acknowledged packets were sent before it. Without a pause
@@ -464,14 +464,14 @@ mod tests {
         let mut law = law(|params| params.gain = Frac::ZERO);
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 15));
-        assert!(law.permit().window.get().abs_diff(17_500) <= 1, "{:?}", law.permit());
+        assert!(law.send_limits().window.get().abs_diff(17_500) <= 1, "{:?}", law.send_limits());
         assert_eq!(law.acted().emergencies, 1);
     }
 
     /// A bottleneck of 100 Gb/s that marks over a quarter of the BDP inside, and has 1 MiB of buffer.
-    fn link() -> Link {
+    fn link() -> TestbedLink {
         let (rate, phantom) = (Rate::from_gbps(100), None);
-        Link { rate, mark_over: Bytes::new(43_750), drop_over: Bytes::new(1 << 20), phantom }
+        TestbedLink { rate, mark_over: Bytes::new(43_750), drop_over: Bytes::new(1 << 20), phantom }
     }
 
     /// Payload per second of each flow from `from` to `until`, in Gb/s.

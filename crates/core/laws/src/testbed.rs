@@ -12,10 +12,10 @@ use std::vec::Vec;
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, below, mix64};
 
-use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, Path, Permit, Sent};
+use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, PathInfo, SendLimits, Sent};
 
 /// 100 Gb/s, 14 us inside, a flow inside.
-pub(crate) const PATH: Path = Path {
+pub(crate) const PATH: PathInfo = PathInfo {
     base_rtt: Span::from_us(14),
     intra_rtt: Span::from_us(14),
     line_rate: Rate::from_gbps(100),
@@ -23,10 +23,10 @@ pub(crate) const PATH: Path = Path {
 };
 
 /// The same with 2 ms between datacenters.
-pub(crate) const LONG_PATH: Path = Path { base_rtt: Span::from_ms(2), ..PATH };
+pub(crate) const LONG_PATH: PathInfo = PathInfo { base_rtt: Span::from_ms(2), ..PATH };
 
 /// Returns the acknowledgement of a packet one base round trip after it was sent, at `now_us`, without a mark.
-pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
+pub(crate) fn ack(path: &PathInfo, now_us: u64) -> Ack<'static> {
     let now = Time::from_us(1_000_000 + now_us);
     Ack {
         now,
@@ -36,7 +36,7 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
         marked: Bytes::ZERO,
         in_flight: path.mss.times(4),
         delivered: Bytes::new(now_us * 4_096),
-        left: Bytes::MAX,
+        bytes_remaining: Bytes::MAX,
         delivered_at_send: Bytes::new(now_us * 4_096).saturating_sub(path.bdp()),
         delivered_time_at_send: now - path.base_rtt,
         send_elapsed: path.base_rtt,
@@ -48,7 +48,7 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
 }
 
 /// The same, marked.
-pub(crate) fn marked(path: &Path, now_us: u64) -> Ack<'static> {
+pub(crate) fn marked(path: &PathInfo, now_us: u64) -> Ack<'static> {
     Ack { marked: path.mss, ..ack(path, now_us) }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
 /// path; an acknowledgement is `ack`, a loss its cause, each with its fields in the order of the type, except for the
 /// remaining bytes: they come last, if reported. Times are in ps, data is in bytes, rates are in bits a second. `#`
 /// begins a comment.
-pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
+pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&PathInfo) -> L) {
     let mut law = None;
     for (number, line) in (1..).zip(trace.lines()).filter(|(_, line)| !line.starts_with('#')) {
         let (told, permitted) = line.split_once(" | ").unwrap_or_else(|| panic!("line {number}: no bar"));
@@ -79,7 +79,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
             (law @ None, "path", &[base_rtt, intra_rtt, line_rate, mss]) => {
                 let [base_rtt, intra_rtt] = [base_rtt, intra_rtt].map(|ps| Span::from_ps(ps as i64));
                 let (line_rate, mss) = (Rate::from_bps(line_rate), Bytes::new(mss));
-                *law = Some(make(&Path { base_rtt, intra_rtt, line_rate, mss }));
+                *law = Some(make(&PathInfo { base_rtt, intra_rtt, line_rate, mss }));
             }
             (
                 Some(law),
@@ -106,7 +106,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
                 marked: Bytes::new(marked),
                 in_flight: Bytes::new(in_flight),
                 delivered: Bytes::new(delivered),
-                left: left.first().map_or(Bytes::MAX, |&left| Bytes::new(left)),
+                bytes_remaining: left.first().map_or(Bytes::MAX, |&left| Bytes::new(left)),
                 delivered_at_send: Bytes::new(at_send),
                 delivered_time_at_send: Time::from_ps(time_at_send),
                 send_elapsed: Span::from_ps(send_elapsed as i64),
@@ -130,9 +130,9 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&Path) -> L) {
         }
         let (window, pace) = permitted.split_once(' ').unwrap_or_else(|| panic!("line {number}: no pace"));
         let pacing = if pace == "-" { Rate::MAX } else { Rate::from_bps(pace.parse().unwrap()) };
-        let expected = Permit { window: Bytes::new(window.parse().unwrap()), pacing };
-        let permit = law.as_ref().unwrap_or_else(|| panic!("line {number}: no path before it")).permit();
-        assert_eq!(permit, expected, "line {number}: what this law permits, and what that one did, after: {told}");
+        let expected = SendLimits { window: Bytes::new(window.parse().unwrap()), pacing };
+        let send_limits = law.as_ref().unwrap_or_else(|| panic!("line {number}: no path before it")).send_limits();
+        assert_eq!(send_limits, expected, "line {number}: what this law permits, and what that one did, after: {told}");
     }
     assert!(law.is_some(), "nothing to replay");
 }
@@ -193,7 +193,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
                         marked: if flag { bytes } else { Bytes::ZERO },
                         in_flight: bytes,
                         delivered,
-                        left: if flag { bytes } else { Bytes::MAX },
+                        bytes_remaining: if flag { bytes } else { Bytes::MAX },
                         delivered_at_send: before.scaled(Frac::millionths(gap % 1_000_000)),
                         delivered_time_at_send: now - rtt,
                         send_elapsed: rtt,
@@ -211,7 +211,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
 
 /// The bottleneck's settings.
 #[derive(Clone, Copy)]
-pub(crate) struct Link {
+pub(crate) struct TestbedLink {
     pub(crate) rate: Rate,
     /// Backlog over which packets are marked.
     pub(crate) mark_over: Bytes,
@@ -221,7 +221,7 @@ pub(crate) struct Link {
     pub(crate) phantom: Option<Frac>,
 }
 
-struct Flow<L> {
+struct TestbedFlow<L> {
     law: L,
     mss: Bytes,
     base_rtt: Span,
@@ -234,7 +234,7 @@ struct Flow<L> {
     wakes_at: Time,
 }
 
-enum Arrival {
+enum TestbedEvent {
     Ack(Ack<'static>),
     Loss(Loss),
     Wake,
@@ -242,9 +242,9 @@ enum Arrival {
 
 /// The bottleneck and its flows.
 pub(crate) struct Bed<L> {
-    link: Link,
-    flows: Vec<Flow<L>>,
-    events: BTreeMap<(Time, u64), (usize, Arrival)>,
+    link: TestbedLink,
+    flows: Vec<TestbedFlow<L>>,
+    events: BTreeMap<(Time, u64), (usize, TestbedEvent)>,
     made: u64,
     busy_until: Time,
     phantom_until: Time,
@@ -259,7 +259,7 @@ pub(crate) struct Bed<L> {
 }
 
 impl<L: ControlLaw> Bed<L> {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: TestbedLink) -> Self {
         Self {
             link,
             flows: Vec::new(),
@@ -275,11 +275,11 @@ impl<L: ControlLaw> Bed<L> {
         }
     }
 
-    pub(crate) fn add(&mut self, law: L, path: &Path, starts: Time) {
-        self.flows.push(Flow {
+    pub(crate) fn add(&mut self, law: L, path: &PathInfo, starts: Time) {
+        self.flows.push(TestbedFlow {
             law,
             mss: path.mss,
-            base_rtt: path.base_rtt - path.line_rate.time_for(path.mss),
+            base_rtt: path.base_rtt - path.line_rate.tx_time(path.mss),
             starts,
             in_flight: Bytes::ZERO,
             delivered: Bytes::ZERO,
@@ -288,7 +288,7 @@ impl<L: ControlLaw> Bed<L> {
             next_send: starts,
             wakes_at: Time::ZERO,
         });
-        self.schedule(starts, self.flows.len() - 1, Arrival::Wake);
+        self.schedule(starts, self.flows.len() - 1, TestbedEvent::Wake);
     }
 
     pub(crate) fn law(&self, flow: usize) -> &L {
@@ -313,7 +313,7 @@ impl<L: ControlLaw> Bed<L> {
             self.now = now;
             let flow = &mut self.flows[index];
             match arrival {
-                Arrival::Ack(mut ack) => {
+                TestbedEvent::Ack(mut ack) => {
                     flow.in_flight = flow.in_flight.saturating_sub(ack.acked);
                     flow.delivered += ack.acked;
                     flow.delivered_time = now;
@@ -322,19 +322,19 @@ impl<L: ControlLaw> Bed<L> {
                     ack.delivered = flow.delivered;
                     flow.law.on_ack(&ack);
                 }
-                Arrival::Loss(mut loss) => {
+                TestbedEvent::Loss(mut loss) => {
                     flow.in_flight = flow.in_flight.saturating_sub(loss.lost);
                     loss.in_flight = flow.in_flight;
                     flow.law.on_loss(&loss);
                 }
-                Arrival::Wake => {}
+                TestbedEvent::Wake => {}
             }
             self.send(index);
         }
         self.now = end;
     }
 
-    fn schedule(&mut self, at: Time, flow: usize, arrival: Arrival) {
+    fn schedule(&mut self, at: Time, flow: usize, arrival: TestbedEvent) {
         self.made += 1;
         self.events.insert((at, self.made), (flow, arrival));
     }
@@ -343,20 +343,20 @@ impl<L: ControlLaw> Bed<L> {
         loop {
             let now = self.now;
             let flow = &mut self.flows[index];
-            let permit = flow.law.permit();
-            assert!(!permit.pacing.is_zero() && !permit.window.is_zero());
-            if now < flow.starts || flow.in_flight + flow.mss > permit.window.max(flow.mss) {
+            let send_limits = flow.law.send_limits();
+            assert!(!send_limits.pacing.is_zero() && !send_limits.window.is_zero());
+            if now < flow.starts || flow.in_flight + flow.mss > send_limits.window.max(flow.mss) {
                 return;
             }
             if flow.next_send > now {
                 let at = flow.next_send;
                 if flow.wakes_at != at {
                     flow.wakes_at = at;
-                    self.schedule(at, index, Arrival::Wake);
+                    self.schedule(at, index, TestbedEvent::Wake);
                 }
                 return;
             }
-            flow.next_send = now + permit.pacing.time_for(flow.mss);
+            flow.next_send = now + send_limits.pacing.tx_time(flow.mss);
             flow.in_flight += flow.mss;
             if flow.in_flight == flow.mss {
                 flow.first_sent = now;
@@ -372,7 +372,7 @@ impl<L: ControlLaw> Bed<L> {
                 marked: Bytes::ZERO,
                 in_flight,
                 delivered: flow.delivered,
-                left: Bytes::MAX,
+                bytes_remaining: Bytes::MAX,
                 delivered_at_send: flow.delivered,
                 delivered_time_at_send: flow.delivered_time,
                 send_elapsed: now.since(flow.first_sent),
@@ -395,15 +395,15 @@ impl<L: ControlLaw> Bed<L> {
             let at = self.busy_until + base_rtt;
             let loss =
                 Loss { now: at, sent_at: now, lost: ack.acked, in_flight: Bytes::ZERO, cause: LossCause::Reordered };
-            self.schedule(at, index, Arrival::Loss(loss));
+            self.schedule(at, index, TestbedEvent::Loss(loss));
             return;
         }
-        self.busy_until = self.busy_until.max(now) + self.link.rate.time_for(ack.acked);
+        self.busy_until = self.busy_until.max(now) + self.link.rate.tx_time(ack.acked);
         let mut watched = backlog;
         if let Some(share) = self.link.phantom {
             let drain = self.link.rate.scaled(share);
             watched = drain.bytes_in(self.phantom_until.since(now));
-            self.phantom_until = self.phantom_until.max(now) + drain.time_for(ack.acked);
+            self.phantom_until = self.phantom_until.max(now) + drain.tx_time(ack.acked);
         }
         if watched > self.link.mark_over {
             ack.marked = ack.acked;
@@ -413,7 +413,7 @@ impl<L: ControlLaw> Bed<L> {
             ack.now = Time::from_ps(ack.now.ps().next_multiple_of(self.bunches.unsigned_ps()));
         }
         ack.rtt = ack.now.since(now);
-        self.schedule(ack.now, index, Arrival::Ack(ack));
+        self.schedule(ack.now, index, TestbedEvent::Ack(ack));
     }
 }
 
@@ -443,7 +443,8 @@ timeout 90000000 20000000 4096 0 | 50000 -
         let window = Bytes::new(50_000);
         replay(TRACE, |path| Fixed::new(path, Params { window, ..Params::for_path(path) }));
         let other = std::panic::catch_unwind(|| {
-            let params = |path: &Path| newreno::Params { initial_window: window, ..newreno::Params::for_path(path) };
+            let params =
+                |path: &PathInfo| newreno::Params { initial_window: window, ..newreno::Params::for_path(path) };
             replay(TRACE, |path| NewReno::new(path, params(path)));
         });
         let said = *other.unwrap_err().downcast::<std::string::String>().unwrap();
@@ -456,17 +457,17 @@ timeout 90000000 20000000 4096 0 | 50000 -
         struct Left(std::rc::Rc<std::cell::RefCell<Vec<Bytes>>>);
         impl ControlLaw for Left {
             fn on_ack(&mut self, ack: &Ack) {
-                self.0.borrow_mut().push(ack.left);
+                self.0.borrow_mut().push(ack.bytes_remaining);
             }
 
             fn on_loss(&mut self, _: &Loss) {}
 
-            fn permit(&self) -> Permit {
-                Permit::window(Bytes::new(50_000))
+            fn send_limits(&self) -> SendLimits {
+                SendLimits::window(Bytes::new(50_000))
             }
 
-            fn acted(&self) -> crate::Acted {
-                crate::Acted::default()
+            fn acted(&self) -> crate::LawActions {
+                crate::LawActions::default()
             }
         }
         let heard = std::rc::Rc::default();

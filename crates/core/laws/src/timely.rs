@@ -9,7 +9,7 @@ use units::{Bytes, Frac, Rate, Span};
 use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, Round, SendLimits};
 
 parameters! { path;
     /// Initial and maximum rate.
@@ -69,12 +69,12 @@ pub struct Timely {
     increases: u64,   // in a row
     pending: Bytes,   // acknowledged since the last step
     round: Round,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl Timely {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
             params.windowed,
             params.window,
@@ -89,7 +89,7 @@ impl Timely {
             increases: 0,
             pending: Bytes::ZERO,
             round: Round::new(),
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -165,11 +165,11 @@ impl ControlLaw for Timely {
         }
     }
 
-    fn permit(&self) -> Permit {
-        self.limits.permit(self.rate)
+    fn send_limits(&self) -> SendLimits {
+        self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -183,7 +183,7 @@ impl ControlLaw for Timely {
 mod tests {
     use super::*;
     use crate::testbed::{PATH, ack};
-    use crate::{Permit, Window};
+    use crate::{SendLimits, Window};
     use proptest::prelude::*;
 
     /// Steps with every acknowledgement.
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_first_rounds() {
         let mut law = law(|_| {});
-        assert_eq!(law.permit(), Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        assert_eq!(law.send_limits(), SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
         assert_eq!(tell(&mut law, 100), 10_000_000);
         // rtt_diff = 7/8 of 16 us = 14 us; gradient 0.7; the rate falls by 0.8 * 0.7 = 0.56.
         assert!(tell(&mut law, 116).abs_diff(4_400_000) <= 1);
@@ -217,7 +217,7 @@ mod tests {
         assert!(tell(&mut law, 40).abs_diff(4_103_000) <= 1);
         // Over T_high: by 0.8 * (1 - 500 / 1000) = 0.4.
         assert!(tell(&mut law, 1_000).abs_diff(2_461_800) <= 1);
-        assert_eq!(law.acted, Acted { increases: 7, cuts: 3, ..Acted::default() });
+        assert_eq!(law.acted, LawActions { increases: 7, cuts: 3, ..LawActions::default() });
     }
 
     #[test]
@@ -265,9 +265,9 @@ mod tests {
             let mut law = law(|params| params.windowed = true);
             for rtt in rtts {
                 law.on_ack(&Ack { rtt: Span::from_ps(rtt), ..ack(&PATH, 0) });
-                let permit = law.permit();
-                prop_assert!(permit.pacing >= Rate::from_mbps(10) && permit.pacing <= PATH.line_rate);
-                prop_assert!(permit.window >= PATH.mss && permit.window <= PATH.bdp());
+                let send_limits = law.send_limits();
+                prop_assert!(send_limits.pacing >= Rate::from_mbps(10) && send_limits.pacing <= PATH.line_rate);
+                prop_assert!(send_limits.window >= PATH.mss && send_limits.window <= PATH.bdp());
             }
         }
     }

@@ -7,10 +7,10 @@
 use units::{Bytes, Frac, Span, Time};
 
 use crate::epoch::Epoch;
-use crate::info::{LawInfo, Marks};
+use crate::info::{EcnSupport, LawInfo};
 use crate::params::{parameters, range};
 use crate::quick_adapt::QuickAdapt;
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits, Window};
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -58,7 +58,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
     source: "Uno (SC 2025), §4.1, Algorithm 1",
     signals: "ECN, delay, acknowledged bytes",
-    marks: Marks::Heard,
+    marks: EcnSupport::Heard,
     ..LawInfo::of(Params::TABLE)
 };
 
@@ -78,12 +78,12 @@ pub struct UnoCc {
     epoch: Epoch,  // ends at T_epoch
     min_rtt: Span, // the epoch's
     adapt: QuickAdapt,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl UnoCc {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let bdp = path.bdp();
         let four_k = params.k.times(4).get();
         Self {
@@ -98,7 +98,7 @@ impl UnoCc {
             epoch: Epoch::begin(Time::NEVER),
             min_rtt: Span::MAX,
             adapt: QuickAdapt::begin(Time::NEVER),
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -195,15 +195,15 @@ impl ControlLaw for UnoCc {
     }
 
     #[inline]
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         if self.params.paced {
-            Permit::paced_window(self.window.bytes(), self.base_rtt)
+            SendLimits::paced_window(self.window.bytes(), self.base_rtt)
         } else {
-            Permit::window(self.window.bytes())
+            SendLimits::window(self.window.bytes())
         }
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, jain, loss, marked};
+    use crate::testbed::{Bed, LONG_PATH, PATH, TestbedLink, ack, jain, loss, marked};
     use std::vec::Vec;
     use units::Rate;
 
@@ -244,12 +244,12 @@ mod tests {
 
     #[test]
     fn starts_at_its_bdp_paced_over_its_rtt() {
-        let permit = law(|_| {}).permit();
-        assert_eq!(permit.window, Bytes::new(175_000));
-        assert_eq!(permit.pacing, Rate::from_gbps(100));
-        assert_eq!(law(|params| params.paced = false).permit().pacing, Rate::MAX);
+        let send_limits = law(|_| {}).send_limits();
+        assert_eq!(send_limits.window, Bytes::new(175_000));
+        assert_eq!(send_limits.pacing, Rate::from_gbps(100));
+        assert_eq!(law(|params| params.paced = false).send_limits().pacing, Rate::MAX);
         let long = UnoCc::new(&LONG_PATH, Params::for_path(&LONG_PATH));
-        assert_eq!(long.permit().window, Bytes::new(25_000_000));
+        assert_eq!(long.send_limits().window, Bytes::new(25_000_000));
         // 4K / (K + BDP) = 100,000 / 25,025,000
         assert_eq!(long.md_factor.ppm(), 3_996);
     }
@@ -264,17 +264,17 @@ mod tests {
             law.on_ack(&ack(&PATH, us));
         }
         // 43 packets are 1.0064 windows, less as the window grows: 175.96 B.
-        let window = law.permit().window;
+        let window = law.send_limits().window;
         assert!((175_175..=175_176).contains(&window.get()), "{window}");
         law.on_ack(&marked(&PATH, 43));
-        assert_eq!(law.permit().window, window);
+        assert_eq!(law.send_limits().window, window);
     }
 
     #[test]
     fn the_cap_is_one_bdp() {
         let mut law = law(aimd);
         law.on_ack(&ack(&PATH, 0));
-        assert_eq!(law.permit().window, Bytes::new(175_000));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000));
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(law.acted().cuts, 0);
         // E = 0.5, MD_ECN = 0.25, and only the phantom queue is congested: 0.3 of that.
         law.on_ack(&marked(&PATH, 14));
-        assert_eq!(law.permit().window.get(), 175_000 - 13_124);
+        assert_eq!(law.send_limits().window.get(), 175_000 - 13_124);
         assert_eq!(law.acted().cuts, 1);
     }
 
@@ -297,14 +297,14 @@ mod tests {
             let mut law = law(aimd);
             law.on_ack(&queued(0, Span::from_us(9)));
             law.on_ack(&queued(23, Span::from_ns(queueing_ns)));
-            assert_eq!(law.permit().window, Bytes::new(left), "{queueing_ns} ns");
+            assert_eq!(law.send_limits().window, Bytes::new(left), "{queueing_ns} ns");
         }
     }
 
     #[test]
     fn the_tolerance_may_be_of_the_flow_s_own_round_trip() {
         // 5.5 % of 2 ms is 110 us, of 14 us the same 770 ns as the default.
-        let scaled = |path: &Path, share, queueing| {
+        let scaled = |path: &PathInfo, share, queueing| {
             let delay_tolerance_share = Frac::millionths(share);
             let params = Params { quick_adapt: false, delay_tolerance_share, ..Params::for_path(path) };
             let mut law = UnoCc::new(path, params);
@@ -342,7 +342,7 @@ mod tests {
             let [first, last] = queueing_ns.map(Span::from_ns);
             law.on_ack(&queued(0, first));
             law.on_ack(&queued(23, last));
-            assert_eq!(law.permit().window, Bytes::new(left), "{of_last}, {queueing_ns:?} ns");
+            assert_eq!(law.send_limits().window, Bytes::new(left), "{of_last}, {queueing_ns:?} ns");
         }
     }
 
@@ -351,9 +351,9 @@ mod tests {
         let mut law = law(aimd);
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 14));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         law.on_ack(&ack(&PATH, 28));
-        assert!(law.permit().window >= before);
+        assert!(law.send_limits().window >= before);
         assert_eq!(law.ewma, Frac::HALF.half());
     }
 
@@ -415,7 +415,7 @@ mod tests {
             assert_eq!(law.acted().emergencies, 0);
             let before_md = law.acted().cuts;
             law.on_ack(&marked(&PATH, 15));
-            assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
+            assert_eq!(law.send_limits().window, Bytes::new(6 * 4_096));
             assert_eq!(law.acted().emergencies, 1);
             // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then was sent at 15 us, when Quick
             // Adapt acted.
@@ -443,7 +443,7 @@ mod tests {
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!((law.acted().emergencies, law.permit().window), (1, Bytes::new(6 * 4_096)));
+        assert_eq!((law.acted().emergencies, law.send_limits().window), (1, Bytes::new(6 * 4_096)));
         for (sent_us, us, is_marked) in [(3, 20, true), (8, 25, true), (14, 34, true), (14, 35, false), (14, 69, true)]
         {
             law.on_ack(&Ack { marked: if is_marked { PATH.mss } else { Bytes::ZERO }, ..late(sent_us, us) });
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!((law.adapt, next.acked()), (next, PATH.mss));
         // The next one has one packet: Quick Adapt acts again.
         law.on_ack(&late(66, 100));
-        assert_eq!((law.acted().emergencies, law.permit().window), (2, Bytes::new(4_096)));
+        assert_eq!((law.acted().emergencies, law.send_limits().window), (2, Bytes::new(4_096)));
     }
 
     /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
@@ -477,7 +477,7 @@ mod tests {
     fn a_pause_by_the_clock_hears_its_own_silence() {
         let law = struck(|params| params.qa_pause_by_packet = false);
         assert_eq!((law.acted().emergencies, law.acted().cuts), (2, 1));
-        assert_eq!(law.permit().window, Bytes::new(2 * 4_096));
+        assert_eq!(law.send_limits().window, Bytes::new(2 * 4_096));
     }
 
     /// The packet that ends the pause closes the open epoch, with the marks from before, and cuts. Where epochs start
@@ -500,7 +500,7 @@ mod tests {
             for us in [0, 1, 2, 3, 4, 5, 15] {
                 law.on_ack(&ack(&PATH, us));
             }
-            assert_eq!(law.permit().window, Bytes::new(left));
+            assert_eq!(law.send_limits().window, Bytes::new(left));
         }
     }
 
@@ -525,7 +525,7 @@ mod tests {
         for cause in [LossCause::Reordered, LossCause::Nack, LossCause::Timeout] {
             law.on_loss(&loss(0, 20, cause));
         }
-        assert_eq!(law.permit().window, Bytes::new(175_000));
+        assert_eq!(law.send_limits().window, Bytes::new(175_000));
     }
 
     /// A new base RTT also changes the period of Quick Adapt: with twice the base RTT the acknowledgements that made it
@@ -534,7 +534,7 @@ mod tests {
     fn a_new_base_rtt_moves_the_pace() {
         let mut law = law(|_| {});
         law.on_notification(&Notification::BaseRtt(Span::from_us(28)));
-        assert_eq!(law.permit().pacing, Rate::from_gbps(50));
+        assert_eq!(law.send_limits().pacing, Rate::from_gbps(50));
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
@@ -547,7 +547,7 @@ mod tests {
     #[test]
     fn converges_to_equal_shares() {
         let phantom = Some(Frac::millionths(900_000));
-        let link = Link {
+        let link = TestbedLink {
             rate: Rate::from_gbps(100),
             mark_over: Bytes::new(100_000),
             drop_over: Bytes::new(1 << 20),
@@ -573,7 +573,7 @@ mod tests {
     #[test]
     fn long_and_short_flows_share() {
         let phantom = Some(Frac::millionths(900_000));
-        let link = Link {
+        let link = TestbedLink {
             rate: Rate::from_gbps(100),
             mark_over: Bytes::new(448_000),
             drop_over: Bytes::new(1 << 20),
@@ -604,7 +604,7 @@ mod tests {
     #[test]
     fn compounding_loses_the_phantom_queue_s_grip() {
         let phantom = Some(Frac::millionths(900_000));
-        let link = Link {
+        let link = TestbedLink {
             rate: Rate::from_gbps(100),
             mark_over: Bytes::new(448_000),
             drop_over: Bytes::new(1 << 20),

@@ -70,7 +70,7 @@ mod tests {
             law.on_notification(&notification);
         }
         let packets = |bytes: Bytes| bytes.get() / MSS.get();
-        (packets(law.permit().window), law.ssthresh().map_or(0, packets))
+        (packets(law.send_limits().window), law.ssthresh().map_or(0, packets))
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         let mut law = law(80);
         law.on_loss(&loss(0, 1, LossCause::Reordered));
         let mut period = || {
-            let window = law.permit().window;
+            let window = law.send_limits().window;
             told(&mut law, after_period(window, INITIAL))
         };
         // The threshold is over three quarters of 40 already.

@@ -9,14 +9,16 @@ use units::{Bytes, Frac, Span, Time, mul_div};
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
+use crate::{
+    Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, RecoveryPeriod, Round, SendLimits, SlowStart, Window,
+};
 
 /// Number of samples in a round trip up to which their minimum is unreliable: one delayed acknowledgement would
 /// determine it.
 const FEW: u32 = 2;
 
 /// The largest setting of a threshold, in packets.
-const MOST_PACKETS: u64 = 1_000_000;
+const MAX_PACKETS: u64 = 1_000_000;
 
 parameters! { path;
     /// Initial window.
@@ -24,11 +26,11 @@ parameters! { path;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
     /// Packets of its own in the queue under which a flow adds one a round trip (alpha); at most `beta`.
-    alpha: Count = 2, "2", 0, MOST_PACKETS;
+    alpha: Count = 2, "2", 0, MAX_PACKETS;
     /// Packets of its own in the queue over which a flow takes one away a round trip (beta).
-    beta: Count = 4, "4", 0, MOST_PACKETS;
+    beta: Count = 4, "4", 0, MAX_PACKETS;
     /// Packets of its own in the queue over which slow start ends (gamma).
-    gamma: Count = 1, "1", 0, MOST_PACKETS;
+    gamma: Count = 1, "1", 0, MAX_PACKETS;
 }
 
 /// Its names, signals and parameters, as lists of laws show them.
@@ -50,29 +52,29 @@ pub struct Vegas {
     params: Params,
     window: Window,
     slow_start: SlowStart,
-    episode: Episode,
+    episode: RecoveryPeriod,
     round: Round,
     base_rtt: Span,      // baseRTT: the smallest sample; Span::MAX before the first sample
     round_min_rtt: Span, // of packets sent after the last loss
     samples: u32,        // in this round
     last_loss: Time,
-    acted: Acted,
+    acted: LawActions,
 }
 
 impl Vegas {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         Self {
             params,
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             slow_start: SlowStart::new(),
-            episode: Episode::new(),
+            episode: RecoveryPeriod::new(),
             round: Round::new(),
             base_rtt: Span::MAX,
             round_min_rtt: Span::MAX,
             samples: 0,
             last_loss: Time::ZERO,
-            acted: Acted::default(),
+            acted: LawActions::default(),
         }
     }
 
@@ -154,11 +156,11 @@ impl ControlLaw for Vegas {
         self.slow_start.ended_at()
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.acted
     }
 
@@ -173,11 +175,11 @@ impl ControlLaw for Vegas {
 mod tests {
     use super::*;
     use crate::LossCause;
-    use crate::testbed::{Bed, Link, PATH, ack, jain, loss};
+    use crate::testbed::{Bed, PATH, TestbedLink, ack, jain, loss};
     use units::{Bytes, Rate};
 
     /// 100 Mb/s, 10 ms: a BDP of 83 packets.
-    const WAN: Path = Path {
+    const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(10),
         intra_rtt: Span::from_us(200),
         line_rate: Rate::from_mbps(100),
@@ -192,7 +194,7 @@ mod tests {
 
     /// A round trip of `cwnd` packets which all met `queueing`; `round` counts from 0.
     fn round_trip(law: &mut Vegas, round: u64, queueing: Span) {
-        let packets = law.permit().window.get() / PATH.mss.get();
+        let packets = law.send_limits().window.get() / PATH.mss.get();
         let (began, rest) = (Bytes::new(1 << 30).times(round), PATH.mss);
         for packet in 0..packets {
             let ack = ack(&PATH, 1_000 * round + packet);
@@ -214,7 +216,7 @@ mod tests {
         });
         law.on_ack(&Ack { acked: Bytes::ZERO, ..ack(&PATH, 0) });
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(20));
+        assert_eq!(law.send_limits().window, PATH.mss.times(20));
         round_trip(&mut law, 1, Span::ZERO);
         law.window.set(PATH.mss.times(20));
         law
@@ -229,7 +231,7 @@ mod tests {
             round_trip(&mut law, 2, Span::from_ns(700 * own_packets + 10));
             law.window.set(PATH.mss.times(20));
             round_trip(&mut law, 3, Span::from_ns(700 * own_packets + 10));
-            let packets = law.permit().window.get() / PATH.mss.get();
+            let packets = law.send_limits().window.get() / PATH.mss.get();
             assert_eq!(packets as i64, 20 + change, "with {own_packets} packets in the queue");
         }
     }
@@ -242,7 +244,7 @@ mod tests {
                 law.window.set(PATH.mss.times(20));
                 round_trip(&mut law, round, Span::from_ns(700 * own_packets + 10));
             }
-            assert_eq!((law.permit().window.get() / PATH.mss.get()) as i64, 20 + change, "{own_packets}");
+            assert_eq!((law.send_limits().window.get() / PATH.mss.get()) as i64, 20 + change, "{own_packets}");
         }
     }
 
@@ -250,12 +252,12 @@ mod tests {
     fn slow_start_ends_at_what_the_path_takes() {
         let mut law = law(|params| params.initial_window = PATH.mss.times(40));
         round_trip(&mut law, 0, Span::ZERO);
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         round_trip(&mut law, 1, Span::from_us(14));
         // Twice the base RTT met by a whole round trip: the window was twice the BDP.
         round_trip(&mut law, 2, Span::from_us(14));
         assert!(!law.slow_start.is_on(&law.window));
-        let after = law.permit().window.get();
+        let after = law.send_limits().window.get();
         // It doubled to 80 and then to 160 packets on the way; 160 / 2 + 1.
         assert_eq!((before.get() / PATH.mss.get(), after / PATH.mss.get()), (80, 81));
     }
@@ -264,9 +266,9 @@ mod tests {
     fn a_loss_halves_and_a_timeout_starts_over() {
         let mut law = law(|_| {});
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.on_loss(&loss(30, 90, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         assert!(law.slow_start.is_on(&law.window));
         assert_eq!(law.acted().loss_cuts, 2);
     }
@@ -276,18 +278,19 @@ mod tests {
     fn few_samples_decide_nothing() {
         let mut law = law(|params| params.initial_window = PATH.mss.times(4));
         law.on_loss(&loss(0, 20, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss.times(2));
+        assert_eq!(law.send_limits().window, PATH.mss.times(2));
         for round in 2..6u64 {
             let ack = ack(&PATH, 1_000 * round);
             law.on_ack(&Ack { rtt: PATH.base_rtt + Span::from_ms(1), delivered_at_send: ack.delivered, ..ack });
         }
-        assert!(law.permit().window > PATH.mss.times(3), "{:?}", law.permit());
+        assert!(law.send_limits().window > PATH.mss.times(3), "{:?}", law.send_limits());
         assert_eq!(law.acted().cuts, 0);
     }
 
     /// Creates flows that all measure an empty path first: initial windows of 10 packets, 1.2 ms each, one after another.
     fn bed(flows: u64, scale: u64) -> Bed<Vegas> {
-        let link = Link { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
+        let link =
+            TestbedLink { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
         let mut bed = Bed::new(link);
         for flow in 0..flows {
             let params = Params { alpha: 2 * scale, beta: 4 * scale, ..Params::for_path(&WAN) };

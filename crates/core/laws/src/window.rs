@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum Step {
+    enum WindowStep {
         Increase(u64, u64),
         Open(u64),
         Shrink(u64),
@@ -183,14 +183,14 @@ mod tests {
         Follow(u64),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = WindowStep> {
         prop_oneof![
-            (any::<u64>(), any::<u64>()).prop_map(|(s, a)| Step::Increase(s, a)),
-            any::<u64>().prop_map(Step::Open),
-            any::<u64>().prop_map(Step::Shrink),
-            (0..1u64 << 34).prop_map(Step::Cut),
-            any::<u64>().prop_map(Step::Set),
-            (0..1u64 << 41).prop_map(Step::Follow),
+            (any::<u64>(), any::<u64>()).prop_map(|(s, a)| WindowStep::Increase(s, a)),
+            any::<u64>().prop_map(WindowStep::Open),
+            any::<u64>().prop_map(WindowStep::Shrink),
+            (0..1u64 << 34).prop_map(WindowStep::Cut),
+            any::<u64>().prop_map(WindowStep::Set),
+            (0..1u64 << 41).prop_map(WindowStep::Follow),
         ]
     }
 
@@ -203,24 +203,24 @@ mod tests {
             for step in steps {
                 let before = window.bytes();
                 match step {
-                    Step::Increase(step, acked) => {
+                    WindowStep::Increase(step, acked) => {
                         window.increase(Bytes::new(step), Bytes::new(acked));
                         prop_assert!(window.bytes() >= before);
                     }
-                    Step::Open(by) => {
+                    WindowStep::Open(by) => {
                         window.open(Bytes::new(by));
                         prop_assert!(window.bytes() >= before);
                     }
-                    Step::Shrink(by) => {
+                    WindowStep::Shrink(by) => {
                         window.shrink(Bytes::new(by));
                         prop_assert!(window.bytes() <= before);
                     }
-                    Step::Cut(bits) => {
+                    WindowStep::Cut(bits) => {
                         window.cut(Frac::from_bits(bits));
                         prop_assert!(window.bytes() <= before);
                     }
-                    Step::Set(bytes) => window.set(Bytes::new(bytes)),
-                    Step::Follow(mss) => {
+                    WindowStep::Set(bytes) => window.set(Bytes::new(bytes)),
+                    WindowStep::Follow(mss) => {
                         window.follow(Bytes::new(mss));
                         prop_assert!(window.bytes() == before.max(window.floor()));
                     }

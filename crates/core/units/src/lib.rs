@@ -29,6 +29,6 @@ pub use exponential::{EXPONENTIAL_BITS, exponential};
 pub use frac::Frac;
 pub use math::{cube_root, mul_checked, mul_div, mul_saturating, sqrt};
 pub use mix::{below, mix64};
-pub use rate::{Rate, Serializer};
+pub use rate::{PrecomputedRate, Rate};
 pub use tick::Tick;
 pub use time::{Span, Time};

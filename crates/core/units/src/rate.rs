@@ -66,7 +66,7 @@ impl Rate {
     /// Returns the transmission time of `bytes` at this rate, rounded down; [`Span::MAX`] if the rate is 0. One
     /// division for up to 2.3 MB.
     #[inline]
-    pub const fn time_for(self, bytes: Bytes) -> Span {
+    pub const fn tx_time(self, bytes: Bytes) -> Span {
         if self.0 == 0 {
             return Span::MAX;
         }
@@ -111,11 +111,11 @@ impl fmt::Display for Rate {
 /// 2^59, and the rounding of any packet is under a picosecond. Rates that divide 8 * 10^12 (every usual link)
 /// are exact.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Serializer {
+pub struct PrecomputedRate {
     ps_per_byte: u64,
 }
 
-impl Serializer {
+impl PrecomputedRate {
     const BITS: u32 = 20;
 
     /// Prepares `rate`.
@@ -129,12 +129,12 @@ impl Serializer {
 
     /// The time that `bytes` take, rounded to the nearest picosecond.
     #[inline]
-    pub const fn time_for(self, bytes: u32) -> u64 {
+    pub const fn tx_time(self, bytes: u32) -> u64 {
         (bytes as u64 * self.ps_per_byte + (1 << (Self::BITS - 1))) >> Self::BITS
     }
 
     /// The time that many bytes take (buffers, thresholds), rounded down; saturates.
-    pub const fn long_time_for(self, bytes: Bytes) -> u64 {
+    pub const fn long_tx_time(self, bytes: Bytes) -> u64 {
         mul_div(bytes.get(), self.ps_per_byte, 1 << Self::BITS)
     }
 
@@ -153,10 +153,10 @@ mod tests {
 
     #[test]
     fn usual_links_are_exact() {
-        let hundred = Serializer::new(Rate::from_gbps(100));
-        assert_eq!(hundred.time_for(64), 5_120);
-        assert_eq!(hundred.time_for(4160), 332_800);
-        assert_eq!(Rate::from_gbps(400).time_for(Bytes::new(64)), Span::from_ps(1_280));
+        let hundred = PrecomputedRate::new(Rate::from_gbps(100));
+        assert_eq!(hundred.tx_time(64), 5_120);
+        assert_eq!(hundred.tx_time(4160), 332_800);
+        assert_eq!(Rate::from_gbps(400).tx_time(Bytes::new(64)), Span::from_ps(1_280));
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
         #[test]
         fn serializer_is_within_a_picosecond(mbps in 1..800_000u64, bytes in 1..65_536u32) {
             let rate = Rate::from_mbps(mbps);
-            let exact = rate.time_for(Bytes::new(bytes.into())).unsigned_ps();
-            prop_assert!(Serializer::new(rate).time_for(bytes).abs_diff(exact) <= 1);
+            let exact = rate.tx_time(Bytes::new(bytes.into())).unsigned_ps();
+            prop_assert!(PrecomputedRate::new(rate).tx_time(bytes).abs_diff(exact) <= 1);
         }
     }
 }

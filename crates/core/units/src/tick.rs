@@ -1,6 +1,6 @@
 //! Ticks of a clock that counts time in whole steps.
 
-use crate::{Bytes, Rate, Serializer, Span};
+use crate::{Bytes, PrecomputedRate, Rate, Span};
 
 /// Clock granularity of a network: service times of ports and gaps between paced packets are whole multiples of it, rounded
 /// down. [`Tick::NONE`] stands for exact times.
@@ -38,8 +38,8 @@ impl Tick {
 
     /// Returns the transmission time of `bytes` at `rate`; [`Span::MAX`] if the rate is 0.
     #[inline]
-    pub const fn time_for(self, rate: Rate, bytes: Bytes) -> Span {
-        let exact = rate.time_for(bytes);
+    pub const fn tx_time(self, rate: Rate, bytes: Bytes) -> Span {
+        let exact = rate.tx_time(bytes);
         if self.is_none() || rate.is_zero() { exact } else { self.counted(exact, rate, bytes) }
     }
 
@@ -59,13 +59,13 @@ impl Tick {
     /// this is the serializer's time; otherwise it is divided exactly, so that a time of a whole number of ticks loses
     /// none to rounding.
     #[inline(always)]
-    pub const fn service_ps(self, rate: Rate, serializer: Serializer, size: u32) -> u64 {
-        if self.is_none() { serializer.time_for(size) } else { self.whole_service_ps(rate, size) }
+    pub const fn service_ps(self, rate: Rate, serializer: PrecomputedRate, size: u32) -> u64 {
+        if self.is_none() { serializer.tx_time(size) } else { self.whole_service_ps(rate, size) }
     }
 
     #[cold]
     const fn whole_service_ps(self, rate: Rate, size: u32) -> u64 {
-        self.time_for(rate, Bytes::new(size as u64)).unsigned_ps()
+        self.tx_time(rate, Bytes::new(size as u64)).unsigned_ps()
     }
 
     /// The largest multiple of the tick that is not over `span`, where a negative span counts as 0; `span` itself where
@@ -90,7 +90,7 @@ mod tests {
     const SHORT: Tick = Tick::new(Span::from_ns(1), true);
 
     fn ns(tick: Tick, gbps: u64, bytes: u64) -> i64 {
-        let span = tick.time_for(Rate::from_gbps(gbps), Bytes::new(bytes));
+        let span = tick.tx_time(Rate::from_gbps(gbps), Bytes::new(bytes));
         assert_eq!(span.ps() % 1_000, 0);
         span.ns()
     }
@@ -104,19 +104,19 @@ mod tests {
         // 1056 B last 8448 ns at 1 Gb/s, 1090 B 218 ns at 40 Gb/s.
         assert_eq!([ns(DOWN, 1, 1_056), ns(SHORT, 1, 1_056)], [8_448, 8_447]);
         assert_eq!([ns(DOWN, 40, 1_090), ns(SHORT, 40, 1_090)], [218, 217]);
-        assert_eq!(Tick::NONE.time_for(Rate::from_gbps(100), Bytes::new(1_048)), Span::from_ps(83_840));
-        assert_eq!(SHORT.time_for(Rate::ZERO, Bytes::new(1)), Span::MAX);
+        assert_eq!(Tick::NONE.tx_time(Rate::from_gbps(100), Bytes::new(1_048)), Span::from_ps(83_840));
+        assert_eq!(SHORT.tx_time(Rate::ZERO, Bytes::new(1)), Span::MAX);
     }
 
     /// A time that exceeds a whole number of ticks by less than a picosecond loses none.
     #[test]
     fn only_whole_numbers_lose_a_tick() {
         let slower = Rate::from_bps(999_999_999);
-        assert_eq!(slower.time_for(Bytes::new(1_056)), Span::from_ps(8_448_000));
-        assert_eq!(SHORT.time_for(slower, Bytes::new(1_056)).ns(), 8_448);
+        assert_eq!(slower.tx_time(Bytes::new(1_056)), Span::from_ps(8_448_000));
+        assert_eq!(SHORT.tx_time(slower, Bytes::new(1_056)).ns(), 8_448);
         let hardly = Rate::from_bps(99_999_999_999_999);
-        assert_eq!(hardly.time_for(Bytes::new(12_500)), Span::from_ns(1));
-        assert_eq!(SHORT.time_for(hardly, Bytes::new(12_500)), Span::from_ns(1));
+        assert_eq!(hardly.tx_time(Bytes::new(12_500)), Span::from_ns(1));
+        assert_eq!(SHORT.tx_time(hardly, Bytes::new(12_500)), Span::from_ns(1));
     }
 
     proptest! {
@@ -124,10 +124,10 @@ mod tests {
         fn is_the_quotient_rounded_down(bps in 1_000_000..800_000_000_000u64, bytes in 1..65_536u64, ps in 1..100_000i64) {
             let (rate, bytes) = (Rate::from_bps(bps), Bytes::new(bytes));
             let (all, each) = (u128::from(bytes.get()) * 8_000_000_000_000, u128::from(bps) * ps as u128);
-            let down = Tick::new(Span::from_ps(ps), false).time_for(rate, bytes);
+            let down = Tick::new(Span::from_ps(ps), false).tx_time(rate, bytes);
             prop_assert_eq!(down.ps() as u128, all / each * ps as u128);
             let below = (all - 1) / each * ps as u128;
-            prop_assert_eq!(Tick::new(Span::from_ps(ps), true).time_for(rate, bytes).ps() as u128, below);
+            prop_assert_eq!(Tick::new(Span::from_ps(ps), true).tx_time(rate, bytes).ps() as u128, below);
         }
     }
 }

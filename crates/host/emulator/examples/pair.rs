@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::process::Stdio;
 
-use emulator::{COALESCE, Hosts, NamespaceOptions, RouterConfig, start};
+use emulator::{COALESCE, HostNamespaces, NamespaceOptions, RouterConfig, start};
 use experiment::SeriesConfig;
 use fabric::{Builder, HostId, LinkClass, LinkId, PortConfig, Routes};
 use units::{Bytes, Frac, Rate, Span};
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let network = builder.finish()?;
     let routes = Routes::new(&network)?;
 
-    for name in Hosts::clean_stale()? {
+    for name in HostNamespaces::clean_stale()? {
         println!("removed {name}, left by a process that is no more");
     }
     let options = NamespaceOptions {
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         congestion: text("law").map(str::to_owned),
         ecn: false,
     };
-    let hosts = Hosts::create(&network, &options)?;
+    let hosts = HostNamespaces::create(&network, &options)?;
     let links: Vec<LinkId> = (0..network.links().len() as u32).map(LinkId).collect();
     let inter = links.iter().find(|it| network.links()[it.index()].class == LinkClass::Inter);
     let config = RouterConfig {

@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use fabric::HostId;
-use inet_diag::{DestroyedSockets, Request, SockDiag, Socket};
+use inet_diag::{DestroyedSockets, DiagSocket, DumpRequest, SockDiag};
 use units::{Span, Time};
 
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::law_state::{LawReading, LawStateReader};
-use crate::namespace::Hosts;
-use crate::traffic::{LEAST_INTERVAL, MOST_SAMPLES};
+use crate::namespace::HostNamespaces;
+use crate::traffic::{MAX_SAMPLES, MIN_INTERVAL};
 
 /// A socket at one time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sample {
+pub struct SocketSample {
     /// Time; the same for all samples of one pass over the hosts.
     pub time: Time,
     /// The socket's host.
     pub host: HostId,
     /// The socket, without its BPF storage.
-    pub socket: Socket,
+    pub socket: DiagSocket,
     /// State of its law.
     pub law: Option<LawReading>,
     /// Set if the kernel has destroyed the socket.
@@ -35,9 +35,9 @@ pub struct Sample {
 
 /// Samples in order of time.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Samples {
+pub struct SocketSamples {
     /// The samples.
-    pub rows: Vec<Sample>,
+    pub rows: Vec<SocketSample>,
     /// The kernel's reason for not listing the laws' state, if it refused.
     pub law_state_refused: Option<String>,
     /// Set if there were more samples than are kept.
@@ -48,7 +48,7 @@ pub struct Samples {
 #[derive(Debug)]
 pub struct Sampler {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Samples>>,
+    thread: Option<JoinHandle<SocketSamples>>,
 }
 
 /// The sockets of one host.
@@ -59,17 +59,17 @@ struct HostSockets {
 }
 
 impl Sampler {
-    /// Starts the thread. Sockets that `keep` rejects are left out. `interval` is at least [`LEAST_INTERVAL`]. If the
+    /// Starts the thread. Sockets that `keep` rejects are left out. `interval` is at least [`MIN_INTERVAL`]. If the
     /// kernel refuses to list the state that `laws` decodes, sampling goes on without it and
-    /// [`Samples::law_state_refused`] returns the reason.
+    /// [`SocketSamples::law_state_refused`] returns the reason.
     ///
     /// # Errors
     /// If the kernel has no `inet_diag`, refuses to list sockets, or no thread can be started.
     pub fn start(
-        hosts: &Hosts,
+        hosts: &HostNamespaces,
         clock: Clock,
         interval: Span,
-        keep: impl Fn(&Socket) -> bool + Send + 'static,
+        keep: impl Fn(&DiagSocket) -> bool + Send + 'static,
         mut laws: Option<Box<dyn LawStateReader>>,
     ) -> Result<Self, Error> {
         let mut opened = Vec::new();
@@ -91,19 +91,19 @@ impl Sampler {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let interval = interval.max(LEAST_INTERVAL);
+        let interval = interval.max(MIN_INTERVAL);
         let thread = std::thread::Builder::new()
             .name("sampler".into())
             .spawn(move || {
                 let samples = sample(&mut opened, clock, interval, &keep, laws.as_deref(), &stopped);
-                Samples { law_state_refused, ..samples }
+                SocketSamples { law_state_refused, ..samples }
             })
             .map_err(Error::system("start the sampler's thread"))?;
         Ok(Self { stop, thread: Some(thread) })
     }
 
     /// Takes the last samples and ends.
-    pub fn stop(mut self) -> Samples {
+    pub fn stop(mut self) -> SocketSamples {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -118,19 +118,19 @@ impl Drop for Sampler {
     }
 }
 
-fn request(laws: Option<&dyn LawStateReader>) -> Request<'_> {
-    Request::connections().with_storages(laws.into_iter().flat_map(LawStateReader::maps))
+fn request(laws: Option<&dyn LawStateReader>) -> DumpRequest<'_> {
+    DumpRequest::connections().with_storages(laws.into_iter().flat_map(LawStateReader::maps))
 }
 
 fn sample(
     hosts: &mut [HostSockets],
     clock: Clock,
     interval: Span,
-    keep: &dyn Fn(&Socket) -> bool,
+    keep: &dyn Fn(&DiagSocket) -> bool,
     laws: Option<&dyn LawStateReader>,
     stop: &AtomicBool,
-) -> Samples {
-    let mut samples = Samples::default();
+) -> SocketSamples {
+    let mut samples = SocketSamples::default();
     let request = request(laws);
     let mut next = clock.now();
     loop {
@@ -142,7 +142,7 @@ fn sample(
                 if !keep(&row.socket) {
                     return;
                 }
-                if samples.rows.len() >= MOST_SAMPLES {
+                if samples.rows.len() >= MAX_SAMPLES {
                     samples.cut_short = true;
                 } else {
                     row.law = laws.and_then(|laws| laws.decode(&row.socket));
@@ -173,9 +173,9 @@ impl HostSockets {
     }
 
     /// Samples all current sockets, then those destroyed since the last call.
-    fn take(&mut self, time: Time, request: &Request<'_>, row: &mut dyn FnMut(Sample)) {
+    fn take(&mut self, time: Time, request: &DumpRequest<'_>, row: &mut dyn FnMut(SocketSample)) {
         let host = self.host;
-        let mut sample = |socket, last| row(Sample { time, host, socket, law: None, last });
+        let mut sample = |socket, last| row(SocketSample { time, host, socket, law: None, last });
         // A dump that fails is a missing sample.
         let _ = self.current.dump(request, |socket| sample(socket, false));
         self.destroyed.drain(|socket| sample(socket, true));

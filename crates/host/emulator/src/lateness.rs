@@ -20,12 +20,12 @@ pub struct Lateness {
 #[derive(Debug)]
 pub(crate) struct Recorder(Option<Histogram<u64>>);
 
-const LONGEST_NS: u64 = 60_000_000_000;
+const MAX_NS: u64 = 60_000_000_000;
 
 impl Recorder {
     pub(crate) fn new() -> Self {
         // The bounds are constants that the histogram accepts (tested below).
-        Self(Histogram::new_with_max(LONGEST_NS, 2).ok())
+        Self(Histogram::new_with_max(MAX_NS, 2).ok())
     }
 
     pub(crate) fn record(&mut self, late_ns: u64) {
@@ -71,6 +71,6 @@ mod tests {
     fn an_hour_counts_as_a_minute() {
         let mut recorder = Recorder::new();
         recorder.record(3600 * 1_000_000_000);
-        assert!(recorder.lateness().count == 1 && recorder.lateness().max.ns() >= LONGEST_NS as i64);
+        assert!(recorder.lateness().count == 1 && recorder.lateness().max.ns() >= MAX_NS as i64);
     }
 }

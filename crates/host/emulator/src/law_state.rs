@@ -3,14 +3,14 @@
 
 use std::os::fd::BorrowedFd;
 
-use inet_diag::Socket;
-use laws::Acted;
+use inet_diag::DiagSocket;
+use laws::LawActions;
 
 /// State of the law of one connection at one time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LawReading {
     /// Counts of the law's actions.
-    pub acted: Acted,
+    pub acted: LawActions,
     /// The law's own state by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
@@ -22,5 +22,5 @@ pub trait LawStateReader: Send {
 
     /// Decodes the state of a sampled socket's law; none for a socket without such a law, or before it begins. Called
     /// at every sample, from the sampler's thread.
-    fn decode(&self, socket: &Socket) -> Option<LawReading>;
+    fn decode(&self, socket: &DiagSocket) -> Option<LawReading>;
 }

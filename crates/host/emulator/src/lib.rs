@@ -1,6 +1,6 @@
 //! Real packets through the simulator's own queues: a link emulator.
 //!
-//! Each host of a network is a namespace with a TUN device ([`Hosts`]). One thread, the router, reads the packets that the
+//! Each host of a network is a namespace with a TUN device ([`HostNamespaces`]). One thread, the router, reads the packets that the
 //! hosts' kernels send, passes each one through the ports of its path, modelled by [`fabric`], and writes it to the device
 //! of its destination host when it is due ([`start`]). Time in the queues is virtual: events there are computed for the
 //! time at which they are due, however late the thread processes them.
@@ -31,10 +31,10 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::Lateness;
 pub use law_state::{LawReading, LawStateReader};
-pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
+pub use namespace::{Addresses, HostNamespaces, HostPlan, NamespaceOptions, plan};
 pub use pcapng::is_capture;
 pub use pressure::Pressure;
-pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
-pub use run::{Emulated, Options, Programs, preflight, run_carried, run_programs, run_traffic};
-pub use traffic::{MOST_FLOWS, Progress, check_congestion};
+pub use router::{COALESCE, RefusedPackets, RouterConfig, RouterOutcome, Running, start};
+pub use run::{Emulated, Programs, RunOptions, preflight, run_carried, run_programs, run_traffic};
+pub use traffic::{MAX_FLOWS, TrafficProgress, check_congestion};
 pub use tun::{DEVICE, Tun};

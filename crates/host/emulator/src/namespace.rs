@@ -1,8 +1,8 @@
 //! Emulated hosts: a network namespace and a TUN device each. They are removed when the set is dropped; leftovers of a
-//! killed process are removed by [`Hosts::clean_stale`].
+//! killed process are removed by [`HostNamespaces::clean_stale`].
 
-mod claim;
 mod ip;
+mod lock;
 mod plan;
 mod setup;
 
@@ -18,8 +18,8 @@ use units::Bytes;
 
 use crate::tun::Tun;
 use crate::{Error, sys};
-use claim::Claim;
 use ip::ip;
+use lock::NamespaceLock;
 pub use plan::{Addresses, HostPlan, plan};
 
 const NAMESPACES: &str = "/run/netns";
@@ -45,14 +45,14 @@ pub struct NamespaceOptions {
 }
 
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostNamespace {
     /// The namespace's name; removed when dropped.
     name: Name,
     namespace: File,
     pub(crate) tun: Tun,
 }
 
-impl Host {
+impl HostNamespace {
     /// Its namespace, which lives as long as this is open.
     pub(crate) fn namespace_file(&self) -> Result<File, Error> {
         self.namespace.try_clone().map_err(Error::system("hold a namespace open"))
@@ -61,15 +61,15 @@ impl Host {
 
 /// Namespaces and TUN devices, one a host; all is removed when dropped. A process has one set at a time.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct HostNamespaces {
     plan: Vec<HostPlan>,
-    members: Vec<Host>,
+    members: Vec<HostNamespace>,
     mtu: u16,
     /// Given back after the hosts are gone: fields are dropped in this order.
-    _claim: Claim,
+    _claim: NamespaceLock,
 }
 
-impl Hosts {
+impl HostNamespaces {
     /// Makes a namespace named `narrows-PROCESS-HOST` for each host, with a TUN device `nw0`, addresses, and the
     /// names of all hosts in `/etc/hosts`.
     ///
@@ -81,20 +81,20 @@ impl Hosts {
             return Err(Error::Mtu { mtu: options.mtu });
         }
         let plan = plan(network)?;
-        let claim = Claim::take()?;
+        let claim = NamespaceLock::take()?;
         let mut names = String::from("127.0.0.1 localhost\n::1 localhost\n");
         for host in &plan {
             let _ = write!(names, "{} {}\n{} {}\n", host.v4, host.name, host.v6, host.name);
         }
         let names = setup::with_small_tables(|| {
-            let name = |host: &HostPlan| Name::create(claim::namespace_name(std::process::id(), &host.name), &names);
+            let name = |host: &HostPlan| Name::create(lock::namespace_name(std::process::id(), &host.name), &names);
             plan.iter().map(name).collect::<Result<Vec<_>, _>>()
         })??;
         let mut hosts = Vec::with_capacity(plan.len());
         for (host, name) in plan.iter().zip(names) {
             let namespace = name.open()?;
             let tun = inside(&namespace, || setup::set_up(host, options))??;
-            hosts.push(Host { name, namespace, tun });
+            hosts.push(HostNamespace { name, namespace, tun });
         }
         Ok(Self { plan, members: hosts, mtu: options.mtu, _claim: claim })
     }
@@ -150,7 +150,7 @@ impl Hosts {
     /// # Errors
     /// If a namespace cannot be removed.
     pub fn clean_stale() -> Result<Vec<String>, Error> {
-        let mut left: Vec<(u32, Vec<String>)> = claim::claimants().into_iter().map(|it| (it, Vec::new())).collect();
+        let mut left: Vec<(u32, Vec<String>)> = lock::claimants().into_iter().map(|it| (it, Vec::new())).collect();
         for (process, name) in existing() {
             match left.iter_mut().find(|it| it.0 == process) {
                 Some((_, names)) => names.push(name),
@@ -159,7 +159,7 @@ impl Hosts {
         }
         let mut removed = Vec::new();
         for (process, names) in left {
-            claim::if_dead(process, || {
+            lock::if_dead(process, || {
                 names.iter().try_for_each(|name| remove(name))?;
                 removed.extend(names);
                 Ok(())
@@ -174,14 +174,14 @@ impl Hosts {
         for (_, name) in existing().into_iter().filter(|it| it.0 == std::process::id()) {
             let _ = remove(&name);
         }
-        claim::give_up();
+        lock::give_up();
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Host> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &HostNamespace> {
         self.members.iter()
     }
 
-    fn host(&self, host: HostId) -> Result<&Host, Error> {
+    fn host(&self, host: HostId) -> Result<&HostNamespace, Error> {
         self.members.get(host.index()).ok_or(Error::NoSuchHost { host: host.0, hosts: self.members.len() })
     }
 }
@@ -218,7 +218,7 @@ impl Drop for Name {
 fn existing() -> BTreeSet<(u32, String)> {
     let entries = [NAMESPACES, OVERLAYS].into_iter().filter_map(|directory| fs::read_dir(directory).ok());
     let names = entries.flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| Some((claim::process_of(&name)?, name))).collect()
+    names.filter_map(|name| Some((lock::process_of(&name)?, name))).collect()
 }
 
 /// Removes a namespace's name and overlay, as far as they are there.

@@ -13,10 +13,10 @@ use fabric::HostId;
 use flow::FlowStats;
 use flow::credits::CreditStats;
 use inet_diag::TcpInfo;
-use laws::Acted;
+use laws::LawActions;
 use units::{Bytes, Time};
 
-use crate::diag::{Sample, Samples};
+use crate::diag::{SocketSample, SocketSamples};
 use crate::law_state::LawReading;
 use crate::namespace::HostPlan;
 use crate::router::RouterOutcome;
@@ -31,14 +31,14 @@ const INITIAL_WINDOW: u64 = 10;
 const SYN: u64 = 1;
 
 /// Outcome of the network.
-struct Network {
+struct NetworkOutcome {
     links: Vec<LinkOutcome>,
     port_samples: Vec<PortSample>,
 }
 
 /// Links and ports as the router left them.
-fn network(router: &RouterOutcome) -> Network {
-    Network { links: router.links.clone(), port_samples: router.port_samples.clone() }
+fn network(router: &RouterOutcome) -> NetworkOutcome {
+    NetworkOutcome { links: router.links.clone(), port_samples: router.port_samples.clone() }
 }
 
 fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
@@ -79,8 +79,8 @@ fn flow_sample(time: Time, flow: FlowId, info: &TcpInfo, size: Bytes) -> FlowSam
 }
 
 /// Counts of the actions of a connection's law in its newest sample that has the law's state.
-fn acted(newest: Option<&LawReading>) -> Acted {
-    newest.map_or_else(Acted::default, |law| law.acted)
+fn acted(newest: Option<&LawReading>) -> LawActions {
+    newest.map_or_else(LawActions::default, |law| law.acted)
 }
 
 /// Adds the law's own state to a sample of its flow.
@@ -93,7 +93,7 @@ fn explain(sample: &mut FlowSample, law: Option<&LawReading>) {
 }
 
 /// The outcome of a scenario's own flows.
-pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &Samples, router: &RouterOutcome) -> Outcome {
+pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &SocketSamples, router: &RouterOutcome) -> Outcome {
     let mut newest: BTreeMap<usize, &LawReading> = BTreeMap::new();
     for row in &samples.rows {
         let flow = flow_of(row.socket.local.port());
@@ -116,7 +116,7 @@ pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &Samples, rou
         })
         .collect();
     let chosen: BTreeSet<FlowId> = setup.series.flows.iter().copied().collect();
-    let sample = |row: &Sample| {
+    let sample = |row: &SocketSample| {
         let flow = flow_of(row.socket.local.port()).filter(|&flow| flow < flows.len())?;
         let (spec, outcome) = (&setup.flows[flow], &flows[flow]);
         let id = FlowId(flow as u32);
@@ -140,8 +140,8 @@ pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
 }
 
 /// Returns the outcomes of the network and of flows, as the outcome of a run that was not interrupted.
-fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
-    let Network { links, port_samples } = network;
+fn joined(network: NetworkOutcome, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
+    let NetworkOutcome { links, port_samples } = network;
     let engine = engine(&links, &flows);
     Outcome {
         flows,
@@ -163,7 +163,7 @@ fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSampl
 
 /// The flows of programs: every direction of a TCP connection between two hosts that sent more than an initial
 /// window.
-pub(crate) struct Seen {
+pub(crate) struct ObservedTraffic {
     /// The setup with these flows instead of its own, each of its kind.
     pub(crate) setup: Setup,
     /// Their outcome.
@@ -178,19 +178,19 @@ pub(crate) struct Seen {
 pub(crate) fn of_programs(
     setup: &Setup,
     plan: &[HostPlan],
-    samples: &Samples,
+    samples: &SocketSamples,
     router: &RouterOutcome,
     ended: Time,
-) -> Seen {
+) -> ObservedTraffic {
     let at = |address: IpAddr| {
         let found = plan.iter().position(|host| address == host.v4 || address == host.v6);
         found.map(|host| HostId(host as u32))
     };
-    let mut sockets: BTreeMap<(HostId, u64), Vec<&Sample>> = BTreeMap::new();
+    let mut sockets: BTreeMap<(HostId, u64), Vec<&SocketSample>> = BTreeMap::new();
     for row in &samples.rows {
         sockets.entry((row.host, row.socket.cookie)).or_default().push(row);
     }
-    let mut seen: Vec<(FlowSpec, FlowOutcome, Vec<&Sample>)> = Vec::new();
+    let mut seen: Vec<(FlowSpec, FlowOutcome, Vec<&SocketSample>)> = Vec::new();
     let mut congestion: Vec<String> = Vec::new();
     let mut small = 0;
     for ((src, _), rows) in sockets {
@@ -244,16 +244,16 @@ pub(crate) fn of_programs(
     let flows: Vec<FlowOutcome> = seen.iter().map(|(_, outcome, _)| *outcome).collect();
     let mut setup = setup.clone();
     setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
-    setup.causes = experiment::Causes::default();
+    setup.causes = experiment::Dependencies::default();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
     let outcome = joined(network(router), flows, flow_samples, ended);
-    Seen { setup, outcome, congestion, small }
+    ObservedTraffic { setup, outcome, congestion, small }
 }
 
 /// Returns the time at which a socket began to send: the kernel reports its busy time up to the first sample with sent
 /// bytes.
-fn started(rows: &[&Sample]) -> Time {
+fn started(rows: &[&SocketSample]) -> Time {
     let first = rows.iter().position(|row| row.socket.info.bytes_sent > Bytes::ZERO).unwrap_or(0);
     let row = rows[first];
     let began = row.time.saturating_sub(row.socket.info.busy);
@@ -264,12 +264,12 @@ fn started(rows: &[&Sample]) -> Time {
 
 #[cfg(test)]
 mod tests {
-    use inet_diag::Socket;
+    use inet_diag::DiagSocket;
     use units::Span;
 
     use super::*;
 
-    fn row(ms: u64, acked: u64, sent: u64, last: bool) -> Sample {
+    fn row(ms: u64, acked: u64, sent: u64, last: bool) -> SocketSample {
         let info = TcpInfo {
             snd_mss: 1_000,
             bytes_acked: Bytes::new(acked),
@@ -280,7 +280,7 @@ mod tests {
         };
         let address = |host: u8, port| std::net::SocketAddr::from(([10, 198, host, 1], port));
         let congestion = if last { String::new() } else { "cubic".to_owned() };
-        let socket = Socket {
+        let socket = DiagSocket {
             local: address(0, 40_000),
             peer: address(1, 5201),
             cookie: 9,
@@ -288,14 +288,14 @@ mod tests {
             info,
             storages: Vec::new(),
         };
-        Sample { time: Time::from_ms(ms), host: HostId(0), socket, law: None, last }
+        SocketSample { time: Time::from_ms(ms), host: HostId(0), socket, law: None, last }
     }
 
     #[test]
     fn law_state_joins_a_sample_without_replacing_its_values() {
         let mut sample = flow_sample(Time::ZERO, FlowId(0), &TcpInfo::default(), Bytes::new(1));
         let before = sample.trace.len();
-        let law = LawReading { acted: Acted::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
+        let law = LawReading { acted: LawActions::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
         explain(&mut sample, Some(&law));
         assert_eq!(sample.trace.len(), before + 1);
         assert!(sample.trace.contains(&("alpha_ppm", 7)) && !sample.trace.contains(&("ca_state", 9)));
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn a_connection_that_sent_is_a_flow() {
         let rows = [row(10, 1, 0, false), row(20, 5_000, 40_000, false), row(30, 50_001, 50_000, false)];
-        let refs: Vec<&Sample> = rows.iter().collect();
+        let refs: Vec<&SocketSample> = rows.iter().collect();
         assert_eq!(started(&refs), Time::from_ms(16));
         assert_eq!(started(&refs[1..]), Time::from_ms(16));
         let sample = flow_sample(rows[2].time, FlowId(3), &rows[2].socket.info, Bytes::new(70_000));

@@ -12,7 +12,7 @@ mod tests;
 mod vnet;
 
 pub use checksum::{fold, replace, sum};
-pub use headers::{Destination, Fault, Headers, Transport};
+pub use headers::{Destination, DropReason, Headers, IpProtocol};
 pub use join::{is_open, join, joined};
 pub use run::{render, whole_segment};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

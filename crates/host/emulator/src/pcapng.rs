@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fabric::{LinkId, Network};
-use files::Draft;
+use files::AtomicFile;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -100,11 +100,11 @@ impl Missing {
     }
 }
 
-type Writer = PcapNgWriter<Output>;
+type CaptureWriter = PcapNgWriter<Output>;
 
 /// A capture's file. It knows where its blocks end, and the system's last error.
 struct Output {
-    file: BufWriter<Draft>,
+    file: BufWriter<AtomicFile>,
     written: u64,
     failure: Option<io::Error>,
     /// Ends of blocks, about a mebibyte apart, and how many packets there were by then: the last [`GIVEN_BACK`] bytes.
@@ -115,7 +115,7 @@ struct Output {
 }
 
 impl Output {
-    fn new(draft: Draft) -> Self {
+    fn new(draft: AtomicFile) -> Self {
         let (ends, buffered) = (VecDeque::new(), VecDeque::new());
         Self { file: BufWriter::new(draft), written: 0, failure: None, ends, packets: 0, buffered }
     }
@@ -235,8 +235,8 @@ fn failed(path: &Path, message: String) -> Error {
     Error::Capture { path: path.display().to_string(), message }
 }
 
-fn open(path: &Path, name: &str) -> Result<Writer, Error> {
-    let draft = Draft::new(path).map_err(|error| failed(path, error.to_string()))?;
+fn open(path: &Path, name: &str) -> Result<CaptureWriter, Error> {
+    let draft = AtomicFile::new(path).map_err(|error| failed(path, error.to_string()))?;
     let section = SectionHeaderBlock {
         endianness: Endianness::native(),
         options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(PROGRAM))],
@@ -257,9 +257,10 @@ fn open(path: &Path, name: &str) -> Result<Writer, Error> {
     Ok(writer)
 }
 
-fn write(receiver: &Receiver<Captured>, files: Vec<(Writer, PathBuf)>) -> Missing {
+fn write(receiver: &Receiver<Captured>, files: Vec<(CaptureWriter, PathBuf)>) -> Missing {
     let mut missing = Missing::default();
-    let mut files: Vec<(Option<Writer>, PathBuf)> = files.into_iter().map(|(file, path)| (Some(file), path)).collect();
+    let mut files: Vec<(Option<CaptureWriter>, PathBuf)> =
+        files.into_iter().map(|(file, path)| (Some(file), path)).collect();
     for captured in receiver {
         let (file, path) = &mut files[captured.file];
         let Some(writer) = file else {

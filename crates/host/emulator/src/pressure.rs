@@ -46,7 +46,7 @@ pub struct Pressure {
 }
 
 /// The counters at one time. Differences of two readings are a [`Pressure`].
-struct Reading {
+struct PressureCounters {
     at_ns: i64,
     machine: Option<u64>,
     group: Option<u64>,
@@ -71,21 +71,21 @@ impl Waits {
 }
 
 /// A run that is being watched.
-pub(crate) struct Watch(Reading);
+pub(crate) struct PressureMonitor(PressureCounters);
 
-impl Watch {
+impl PressureMonitor {
     /// Begins. Threads that start later count from their start.
     pub(crate) fn start() -> Self {
-        Self(Reading::now())
+        Self(PressureCounters::now())
     }
 
     /// Ends, while the threads are still there.
     pub(crate) fn end(self) -> Pressure {
-        between(&self.0, &Reading::now())
+        between(&self.0, &PressureCounters::now())
     }
 }
 
-impl Reading {
+impl PressureCounters {
     fn now() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let mut threads = BTreeMap::new();
@@ -106,7 +106,7 @@ impl Reading {
     }
 }
 
-fn between(before: &Reading, after: &Reading) -> Pressure {
+fn between(before: &PressureCounters, after: &PressureCounters) -> Pressure {
     let micros = |before: Option<u64>, after: Option<u64>| {
         Some(span_of_ns(after?.saturating_sub(before?).saturating_mul(1_000)))
     };
@@ -133,8 +133,8 @@ fn between(before: &Reading, after: &Reading) -> Pressure {
 
 /// Nanoseconds that the kernel counted, as far as a span holds them: 53 days.
 fn span_of_ns(ns: u64) -> Span {
-    const MOST: u64 = i64::MAX as u64 / 1_000;
-    Span::from_ns(ns.min(MOST) as i64)
+    const MAX: u64 = i64::MAX as u64 / 1_000;
+    Span::from_ns(ns.min(MAX) as i64)
 }
 
 /// Microseconds of `some` in a file of pressure.
@@ -250,7 +250,7 @@ mod tests {
     /// With more busy threads than processors some thread waits, and that is seen.
     #[test]
     fn a_busy_machine_is_seen() {
-        let watch = Watch::start();
+        let watch = PressureMonitor::start();
         let stop = std::sync::atomic::AtomicBool::new(false);
         let busy = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * 3;
         let ended = std::thread::scope(|scope| {
@@ -266,7 +266,7 @@ mod tests {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             ended
         });
-        if Reading::now().threads.is_empty() {
+        if PressureCounters::now().threads.is_empty() {
             eprintln!("SKIPPED a_busy_machine_is_seen: no schedstat here");
             return;
         }

@@ -23,12 +23,12 @@ use fabric::{LinkId, Network, Routes};
 use units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::namespace::{Addresses, Host, Hosts, inside};
+use crate::namespace::{Addresses, HostNamespace, HostNamespaces, inside};
 use crate::pcapng::Captures;
 use crate::pressure::ROUTER;
 use crate::{Error, tun};
-pub use outcome::{Refused, RouterOutcome};
-use plane::{Parts, Plane};
+pub use outcome::{RefusedPackets, RouterOutcome};
+use plane::{Plane, PlaneInputs};
 use worker::{Output, Stalls, Worker};
 
 /// Default time for which segments of one packet are held to be delivered together, as a NIC's receive coalescing does.
@@ -104,15 +104,15 @@ type RunStart = Arc<OnceLock<Time>>;
 ///
 /// # Errors
 /// When a device or a file cannot be opened, or no thread started.
-pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
+pub fn start(hosts: &HostNamespaces, config: &RouterConfig) -> Result<Running, Error> {
     let tuns = hosts.all().map(|it| it.tun.try_clone()).collect::<Result<_, _>>()?;
-    let namespaces = hosts.all().map(Host::namespace_file).collect::<Result<Vec<_>, _>>()?;
+    let namespaces = hosts.all().map(HostNamespace::namespace_file).collect::<Result<Vec<_>, _>>()?;
     let drops_before = device_drops(&namespaces)?;
     let captures = Captures::start(config.network, &config.pcap)?;
     let clock = Clock::start();
     let stop = Arc::new(AtomicBool::new(false));
     let zero = RunStart::default();
-    let plane = Plane::new(&Parts {
+    let plane = Plane::new(&PlaneInputs {
         network: config.network,
         routes: config.routes,
         addresses: &Addresses::new(hosts.plan()),

@@ -7,19 +7,19 @@ use experiment::{Outcome, Setup};
 use fabric::{HostId, LinkId};
 use units::{Bytes, Span, Time};
 
-use crate::diag::{Sampler, Samples};
+use crate::diag::{Sampler, SocketSamples};
 use crate::error::Error;
 use crate::law_state::LawStateReader;
-use crate::namespace::{Hosts, NamespaceOptions};
-use crate::outcome::{Seen, of_carried, of_programs, of_traffic};
-use crate::pressure::{Pressure, Watch};
+use crate::namespace::{HostNamespaces, NamespaceOptions};
+use crate::outcome::{ObservedTraffic, of_carried, of_programs, of_traffic};
+use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
-use crate::traffic::carried::{self, Carrier};
-use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
+use crate::traffic::carried::{self, FlowTransport};
+use crate::traffic::{Connected, HostNetwork, Traffic, TrafficProgress, flow_of};
 
 /// Options of a run.
-pub struct Options {
+pub struct RunOptions {
     /// The kernel's names of congestion controls: for a scenario's flows by their kind; of programs, the first one is
     /// the default of their sockets.
     pub congestion: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Emulated {
 }
 
 /// Minimum size to which socket buffers can grow.
-const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
+const MIN_BUFFER: Bytes = Bytes::new(64 << 20);
 
 /// The real-time priority of host threads: below the router's, so that their work never delays the router.
 const HOSTS_PRIORITY: i32 = 1;
@@ -63,7 +63,7 @@ const HOSTS_PRIORITY: i32 = 1;
 /// Default interval between samples of programs' connections.
 const PROGRAM_INTERVAL: Span = Span::from_ms(10);
 
-impl Ground for Hosts {
+impl HostNetwork for HostNamespaces {
     fn address(&self, host: HostId, ipv6: bool) -> IpAddr {
         let plan = &self.plan()[host.index()];
         if ipv6 { plan.v6.into() } else { plan.v4.into() }
@@ -80,7 +80,7 @@ impl Ground for Hosts {
 /// # Errors
 /// If they cannot be made: without root, `ip` or `/dev/net/tun`.
 pub fn preflight() -> Result<Vec<String>, Error> {
-    let removed = Hosts::clean_stale()?;
+    let removed = HostNamespaces::clean_stale()?;
     let port = fabric::PortConfig::new(units::Rate::from_gbps(1), Span::from_us(1));
     let two = fabric::topology::SingleSwitch { hosts: vec![(port, port); 2] };
     // Two hosts on a switch are a network.
@@ -89,11 +89,11 @@ pub fn preflight() -> Result<Vec<String>, Error> {
             mtu: 1_500,
             gso_max_size: None,
             quick_ack: false,
-            socket_buffer: LEAST_BUFFER,
+            socket_buffer: MIN_BUFFER,
             congestion: None,
             ecn: false,
         };
-        Hosts::create(&network, &options)?;
+        HostNamespaces::create(&network, &options)?;
     }
     Ok(removed)
 }
@@ -104,22 +104,22 @@ pub fn preflight() -> Result<Vec<String>, Error> {
 /// When hosts, router or connections cannot be made. Nothing is left behind.
 pub fn run_traffic(
     setup: &Setup,
-    mut options: Options,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    mut options: RunOptions,
+    watch: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
-    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
-    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let waiting = TrafficProgress { now: Time::ZERO, completed: 0 };
     let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
     let clock = router.begin();
     let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
     let sampler = sampled.then(|| {
-        let keep = |socket: &inet_diag::Socket| flow_of(socket.local.port()).is_some();
+        let keep = |socket: &inet_diag::DiagSocket| flow_of(socket.local.port()).is_some();
         Sampler::start(&hosts, clock, setup.series.interval, keep, options.law_state.take())
     });
     let sampler = sampler.transpose()?;
-    let pressure = Watch::start();
+    let pressure = PressureMonitor::start();
     let end = made.run(clock, watch);
     let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
@@ -139,22 +139,22 @@ pub fn run_traffic(
 /// When hosts, router or connections cannot be made. Nothing is left behind.
 pub fn run_carried(
     setup: &Setup,
-    options: Options,
-    carrier: &mut dyn Carrier,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    options: RunOptions,
+    carrier: &mut dyn FlowTransport,
+    watch: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, Error> {
-    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
     // Their threads are the hosts, and begin here.
     let urgent = options.real_time.then(|| Urgent::ask(HOSTS_PRIORITY));
-    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let waiting = TrafficProgress { now: Time::ZERO, completed: 0 };
     let connected = carrier.connect(setup, &hosts, &mut || watch(waiting));
     if let Err(error) = connected {
         carrier.close();
         return Err(error);
     }
     let clock = router.begin();
-    let pressure = Watch::start();
+    let pressure = PressureMonitor::start();
     let end = carried::run(setup, carrier, clock, watch);
     drop(urgent);
     let pressure = pressure.end();
@@ -186,28 +186,28 @@ pub trait Programs {
     ///
     /// # Errors
     /// If a program cannot be started.
-    fn prepare(&self, hosts: &Hosts) -> Result<Self::Background, Self::Error>;
+    fn prepare(&self, hosts: &HostNamespaces) -> Result<Self::Background, Self::Error>;
 
     /// Does the measured work. Time zero of the run is its start.
     ///
     /// # Errors
     /// If it fails.
-    fn work(&self, hosts: &Hosts) -> Result<(), Self::Error>;
+    fn work(&self, hosts: &HostNamespaces) -> Result<(), Self::Error>;
 }
 
 /// Runs programs in the hosts' namespaces and measures their traffic.
 ///
 /// # Errors
 /// If hosts or router cannot be made, or the programs fail. All of them are removed then, too.
-pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: &P) -> Result<Emulated, P::Error> {
+pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, programs: &P) -> Result<Emulated, P::Error> {
     let default = options.congestion.first().cloned();
-    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, default)?)?;
+    let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, default)?)?;
     let router: Running = start(&hosts, &router_config(setup, &options))?;
     let background = programs.prepare(&hosts)?;
     let clock = router.begin();
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
     let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.law_state.take())?;
-    let pressure = Watch::start();
+    let pressure = PressureMonitor::start();
     let worked = programs.work(&hosts);
     drop(background);
     // Connections that the programs have closed end when the last of their packets has been answered.
@@ -235,11 +235,11 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: Options, programs: 
         notes.push("no TCP connection between hosts sent more than an initial window".to_owned());
     }
     of_samples(&samples, &mut notes);
-    let Seen { setup, outcome, congestion, .. } = seen;
+    let ObservedTraffic { setup, outcome, congestion, .. } = seen;
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
-fn of_samples(samples: &Samples, notes: &mut Vec<String>) {
+fn of_samples(samples: &SocketSamples, notes: &mut Vec<String>) {
     cut_short(samples.cut_short, notes);
     if let Some(reason) = &samples.law_state_refused {
         notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
@@ -256,7 +256,7 @@ fn lean(router: RouterOutcome) -> RouterOutcome {
     RouterOutcome { links: Vec::new(), port_samples: Vec::new(), ..router }
 }
 
-fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
+fn router_config<'a>(setup: &'a Setup, options: &RunOptions) -> RouterConfig<'a> {
     let mut series = setup.series.clone();
     series.flows.clear();
     RouterConfig {
@@ -272,7 +272,7 @@ fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
     }
 }
 
-fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
+fn namespaces(setup: &Setup, options: &RunOptions, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
     let wire = setup.host.mss.saturating_add(setup.host.header);
     let mtu = u16::try_from(wire).map_err(|_| Error::Mtu { mtu: u16::MAX })?;
     Ok(NamespaceOptions {
@@ -302,5 +302,5 @@ fn socket_buffer(setup: &Setup) -> Bytes {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
         path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
     });
-    held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_BUFFER)
+    held.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_BUFFER)
 }

@@ -25,6 +25,6 @@ mod tcp_info;
 
 pub use error::Error;
 pub use machine::{Listing, Machine};
-pub use message::{Request, Socket, Storage};
+pub use message::{DiagSocket, DumpRequest, Storage};
 pub use sock_diag::{DestroyedSockets, Dump, SockDiag};
 pub use tcp_info::TcpInfo;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Dump;
 use crate::error::Error;
-use crate::message::{Request, Socket};
+use crate::message::{DiagSocket, DumpRequest};
 use crate::netns::{Finder, OWN, enter, inode};
 use crate::sock_diag::SockDiag;
 
@@ -18,7 +18,7 @@ pub struct Machine {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Listing {
     /// The sockets.
-    pub sockets: Vec<Socket>,
+    pub sockets: Vec<DiagSocket>,
     /// Namespaces with sockets that may be missing from the list, and the reasons.
     pub unlisted: Vec<String>,
 }
@@ -29,11 +29,15 @@ impl Machine {
     ///
     /// # Errors
     /// If the calling thread's own namespace cannot be listed. Others are named in [`Listing::unlisted`].
-    pub fn list(&mut self, request: &Request<'_>, keep: impl Fn(&Socket) -> bool + Sync) -> Result<Listing, Error> {
+    pub fn list(
+        &mut self,
+        request: &DumpRequest<'_>,
+        keep: impl Fn(&DiagSocket) -> bool + Sync,
+    ) -> Result<Listing, Error> {
         let mut listing = Listing::default();
         let mut sockets = Vec::new();
         let own = inode(Path::new(OWN)).unwrap_or(0);
-        let mut kept = |socket: Socket| {
+        let mut kept = |socket: DiagSocket| {
             if keep(&socket) {
                 sockets.push(socket);
             }
@@ -106,7 +110,7 @@ mod tests {
         let ends = [to.local_addr().unwrap(), from.local_addr().unwrap()];
         let mut machine = Machine::default();
         for _ in 0..2 {
-            let listing = machine.list(&Request::connections(), |socket| ends.contains(&socket.local)).unwrap();
+            let listing = machine.list(&DumpRequest::connections(), |socket| ends.contains(&socket.local)).unwrap();
             assert!(listing.sockets.len() >= 2, "{listing:?}");
         }
     }

@@ -51,7 +51,7 @@ pub struct Storage {
 
 /// A TCP socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Socket {
+pub struct DiagSocket {
     /// Local address and port.
     pub local: SocketAddr,
     /// Remote address and port.
@@ -66,7 +66,7 @@ pub struct Socket {
     pub storages: Vec<Storage>,
 }
 
-impl Socket {
+impl DiagSocket {
     /// Returns the socket's value in the map with that ID.
     pub fn storage(&self, map_id: u32) -> Option<&[u8]> {
         let storage = self.storages.iter().find(|storage| storage.map_id == map_id)?;
@@ -76,12 +76,12 @@ impl Socket {
 
 /// Sockets and attributes to dump.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct DumpRequest<'a> {
     states: u32,
     maps: Vec<BorrowedFd<'a>>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> DumpRequest<'a> {
     /// Connections after their handshake: no listeners, no sockets in TIME-WAIT.
     pub fn connections() -> Self {
         Self { states: CONNECTED, maps: Vec::new() }
@@ -141,18 +141,18 @@ pub(crate) enum Family {
 
 /// A netlink message and the fields of its header that matter.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct NetlinkReply {
     /// The request's sequence number; 0 for a notification.
     pub(crate) sequence: u32,
     /// Set if the kernel's table changed during the dump, so sockets may be missing (`NLM_F_DUMP_INTR`).
     pub(crate) interrupted: bool,
-    pub(crate) message: Message,
+    pub(crate) message: NetlinkContent,
 }
 
 /// Content of a netlink message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Message {
-    Socket(Box<Socket>),
+pub(crate) enum NetlinkContent {
+    Socket(Box<DiagSocket>),
     /// End of the dump.
     Done,
     /// The request failed with this `errno`.
@@ -162,32 +162,34 @@ pub(crate) enum Message {
 }
 
 /// The messages of one received datagram.
-pub(crate) fn replies(mut bytes: &[u8]) -> impl Iterator<Item = Reply> {
+pub(crate) fn replies(mut bytes: &[u8]) -> impl Iterator<Item = NetlinkReply> {
     std::iter::from_fn(move || {
         let (header, _) = bytes.split_at_checked(HEADER)?;
         let length = u32::from_ne_bytes(array(header, 0)?) as usize;
         let body = bytes.get(HEADER..length)?;
         bytes = bytes.get(aligned(length)..).unwrap_or(&[]);
         let message = match u16::from_ne_bytes(array(header, 4)?) {
-            SOCK_DIAG_BY_FAMILY => socket(body).map_or(Message::Other, |it| Message::Socket(Box::new(it))),
+            SOCK_DIAG_BY_FAMILY => {
+                socket(body).map_or(NetlinkContent::Other, |it| NetlinkContent::Socket(Box::new(it)))
+            }
             // A dump that fails after its first message ends with the error's negated number.
             NLMSG_DONE => match array(body, 0).map_or(0, i32::from_ne_bytes) {
-                error if error < 0 => Message::Failed(error.saturating_neg()),
-                _ => Message::Done,
+                error if error < 0 => NetlinkContent::Failed(error.saturating_neg()),
+                _ => NetlinkContent::Done,
             },
             NLMSG_ERROR => match array(body, 0).map_or(0, i32::from_ne_bytes) {
-                0 => Message::Other,
-                error => Message::Failed(error.saturating_neg()),
+                0 => NetlinkContent::Other,
+                error => NetlinkContent::Failed(error.saturating_neg()),
             },
-            _ => Message::Other,
+            _ => NetlinkContent::Other,
         };
         let flags = u16::from_ne_bytes(array(header, 6)?);
         let sequence = u32::from_ne_bytes(array(header, 8)?);
-        Some(Reply { sequence, interrupted: flags & NLM_F_DUMP_INTR != 0, message })
+        Some(NetlinkReply { sequence, interrupted: flags & NLM_F_DUMP_INTR != 0, message })
     })
 }
 
-fn socket(message: &[u8]) -> Option<Socket> {
+fn socket(message: &[u8]) -> Option<DiagSocket> {
     let (body, mut rest) = message.split_at_checked(BODY)?;
     let port = |at| array(body, at).map(u16::from_be_bytes);
     let address = |at| match i32::from(body[0]) {
@@ -196,7 +198,7 @@ fn socket(message: &[u8]) -> Option<Socket> {
         libc::AF_INET6 => array::<16>(body, at).map(|it| Ipv6Addr::from(it).to_canonical()),
         _ => None,
     };
-    let mut socket = Socket {
+    let mut socket = DiagSocket {
         local: SocketAddr::new(address(8)?, port(4)?),
         peer: SocketAddr::new(address(24)?, port(6)?),
         cookie: u64::from_ne_bytes(array(body, 44)?),
@@ -305,7 +307,7 @@ mod tests {
         attribute_bytes(SK_DIAG_BPF_STORAGE | NLA_F_NESTED, &parts.concat())
     }
 
-    fn messages(bytes: &[u8]) -> Vec<Message> {
+    fn messages(bytes: &[u8]) -> Vec<NetlinkContent> {
         replies(bytes).map(|reply| reply.message).collect()
     }
 
@@ -325,21 +327,21 @@ mod tests {
         );
         bytes.extend(made(NLMSG_DONE, &[0; 4]));
         let all = messages(&bytes);
-        let [Message::Socket(socket), Message::Done] = &all[..] else { panic!("{all:?}") };
+        let [NetlinkContent::Socket(socket), NetlinkContent::Done] = &all[..] else { panic!("{all:?}") };
         assert_eq!(socket.local.to_string(), "10.198.0.1:10000");
         assert_eq!(socket.peer.to_string(), "10.198.1.1:5001");
         assert_eq!((socket.cookie, socket.congestion.as_str(), socket.info.cwnd), (77, "cubic", 42));
         assert_eq!((socket.storage(5), socket.storage(6)), (Some(&[1; 688][..]), Some(&b"two"[..])));
         assert_eq!(socket.storage(7), None);
         for kind in [NLMSG_ERROR, NLMSG_DONE] {
-            assert_eq!(messages(&made(kind, &(-13i32).to_ne_bytes())), [Message::Failed(13)]);
+            assert_eq!(messages(&made(kind, &(-13i32).to_ne_bytes())), [NetlinkContent::Failed(13)]);
         }
     }
 
     #[test]
     fn request_names_each_map_once() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        let plain = Request::connections();
+        let plain = DumpRequest::connections();
         assert_eq!(plain.encode(Family::V4, 1).len(), HEADER + REQUEST);
         let bytes = plain.and_connecting().with_storages([file.as_fd(), file.as_fd()]).encode(Family::V6, 9);
         assert_eq!(u32::from_ne_bytes(array(&bytes, 0).unwrap()) as usize, bytes.len());

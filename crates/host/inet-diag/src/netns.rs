@@ -105,14 +105,14 @@ pub(crate) struct Finder {
 
 /// Result of a look.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct NamespaceSearch {
     /// By inode.
     pub(crate) namespaces: BTreeMap<u64, File>,
     /// Places that could not be searched, and why.
     pub(crate) unsearched: Vec<String>,
 }
 
-impl Found {
+impl NamespaceSearch {
     fn add(&mut self, inode: u64, path: &Path) -> io::Result<()> {
         if let Entry::Vacant(place) = self.namespaces.entry(inode) {
             place.insert(File::open(path)?);
@@ -122,8 +122,8 @@ impl Found {
 }
 
 impl Finder {
-    pub(crate) fn find(&mut self) -> Found {
-        let mut found = Found::default();
+    pub(crate) fn find(&mut self) -> NamespaceSearch {
+        let mut found = NamespaceSearch::default();
         if let Ok(own) = inode(Path::new(OWN)) {
             let _ = found.add(own, Path::new(OWN));
         }
@@ -156,7 +156,7 @@ impl Finder {
 
     /// Searches a process: its namespace, namespaces that it has open, and the namespaces of its sockets, which are
     /// added to `known`. Returns the first refusal.
-    fn search(&self, process: &Path, found: &mut Found, known: &mut BTreeMap<u64, u64>) -> Option<Errno> {
+    fn search(&self, process: &Path, found: &mut NamespaceSearch, known: &mut BTreeMap<u64, u64>) -> Option<Errno> {
         let mut refusal = None;
         let mut note = |result: io::Result<()>| {
             let errno = result.err().map(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)));

@@ -10,7 +10,7 @@ use nix::sys::socket::{
 use nix::sys::time::TimeVal;
 
 use crate::error::Error;
-use crate::message::{Family, Message, Request, Socket, replies};
+use crate::message::{DiagSocket, DumpRequest, Family, NetlinkContent, replies};
 
 /// Groups of notifications about destroyed TCP sockets, for IPv4 and IPv6: `SKNLGRP_INET_TCP_DESTROY` is 1,
 /// `SKNLGRP_INET6_TCP_DESTROY` 3, and an address has a bit for each.
@@ -53,7 +53,7 @@ impl SockDiag {
     ///
     /// # Errors
     /// If the kernel has no `inet_diag` for TCP, refuses the request, or does not answer within 5 s.
-    pub fn dump(&mut self, request: &Request<'_>, mut each: impl FnMut(Socket)) -> Result<Dump, Error> {
+    pub fn dump(&mut self, request: &DumpRequest<'_>, mut each: impl FnMut(DiagSocket)) -> Result<Dump, Error> {
         let mut dump = Dump::Complete;
         for family in [Family::V4, Family::V6] {
             // Sockets of an interrupted dump are dropped: the next attempt lists them again.
@@ -75,7 +75,7 @@ impl SockDiag {
     }
 
     /// Dumps one family once. Returns the sockets, and true if the dump was interrupted.
-    fn attempt(&mut self, request: &Request<'_>, family: Family) -> Result<(Vec<Socket>, bool), Error> {
+    fn attempt(&mut self, request: &DumpRequest<'_>, family: Family) -> Result<(Vec<DiagSocket>, bool), Error> {
         self.sequence = self.sequence.wrapping_add(1).max(1);
         let message = request.encode(family, self.sequence);
         retried(|| send(self.netlink.as_raw_fd(), &message, MsgFlags::empty()))
@@ -89,10 +89,10 @@ impl SockDiag {
                 }
                 interrupted |= reply.interrupted;
                 match reply.message {
-                    Message::Socket(socket) => sockets.push(*socket),
-                    Message::Done => return Ok((sockets, interrupted)),
-                    Message::Failed(error) => return Err(refusal(request, Errno::from_raw(error))),
-                    Message::Other => {}
+                    NetlinkContent::Socket(socket) => sockets.push(*socket),
+                    NetlinkContent::Done => return Ok((sockets, interrupted)),
+                    NetlinkContent::Failed(error) => return Err(refusal(request, Errno::from_raw(error))),
+                    NetlinkContent::Other => {}
                 }
             }
         }
@@ -150,7 +150,7 @@ impl DestroyedSockets {
     }
 
     /// Calls `each` with the last state of every socket destroyed since the last call. Does not wait.
-    pub fn drain(&mut self, mut each: impl FnMut(Socket)) {
+    pub fn drain(&mut self, mut each: impl FnMut(DiagSocket)) {
         loop {
             let length = match recv(self.netlink.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
                 Ok(length) => length,
@@ -159,7 +159,7 @@ impl DestroyedSockets {
                 Err(_) => return,
             };
             for reply in replies(&self.buffer[..length]) {
-                if let Message::Socket(socket) = reply.message {
+                if let NetlinkContent::Socket(socket) = reply.message {
                     each(*socket);
                 }
             }
@@ -176,7 +176,7 @@ fn netlink() -> Result<OwnedFd, Error> {
 }
 
 /// The error for a refused dump.
-fn refusal(request: &Request<'_>, errno: Errno) -> Error {
+fn refusal(request: &DumpRequest<'_>, errno: Errno) -> Error {
     match errno {
         // The kernel finds no handler of the family or the protocol.
         Errno::ENOENT | Errno::EAFNOSUPPORT | Errno::EPROTONOSUPPORT => Error::Absent(errno),
@@ -213,7 +213,7 @@ mod tests {
         kernel.buffer = vec![0; 16];
         for _ in 0..2 {
             let mut found = Vec::new();
-            kernel.dump(&Request::connections(), |socket| found.push(socket)).unwrap();
+            kernel.dump(&DumpRequest::connections(), |socket| found.push(socket)).unwrap();
             let own: Vec<_> = found.iter().filter(|socket| socket.local == address).collect();
             assert!(matches!(own[..], [socket] if socket.info.state == 1 && !socket.congestion.is_empty()), "{own:?}");
         }
@@ -242,11 +242,11 @@ mod tests {
     fn refused_storage_request_is_told_from_a_refused_dump() {
         // Not a BPF map: EINVAL for root, EPERM for others.
         let file = std::fs::File::open("/dev/null").unwrap();
-        let request = Request::connections().with_storages([file.as_fd()]);
+        let request = DumpRequest::connections().with_storages([file.as_fd()]);
         let mut kernel = SockDiag::open().unwrap();
         let error = kernel.dump(&request, |_| {}).unwrap_err();
         assert!(matches!(error, Error::StorageRefused(Errno::EINVAL | Errno::EBADF | Errno::EPERM)), "{error}");
         // The socket can still be used.
-        kernel.dump(&Request::connections(), |_| {}).unwrap();
+        kernel.dump(&DumpRequest::connections(), |_| {}).unwrap();
     }
 }

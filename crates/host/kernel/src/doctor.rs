@@ -11,7 +11,7 @@ const OLDEST: (u32, u32) = (6, 10);
 
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CheckResult {
     /// Meets the requirements.
     Good,
     /// Works, but worth knowing.
@@ -26,7 +26,7 @@ pub struct Check {
     /// Subject.
     pub name: &'static str,
     /// Result.
-    pub verdict: Verdict,
+    pub verdict: CheckResult,
     /// Finding.
     pub found: String,
     /// Remedy, or the price of doing without; empty if there is none.
@@ -35,15 +35,15 @@ pub struct Check {
 
 impl Check {
     fn good(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Good, found: found.into(), remedy: "" }
+        Self { name, verdict: CheckResult::Good, found: found.into(), remedy: "" }
     }
 
     fn note(name: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {
-        Self { name, verdict: Verdict::Note, found: found.into(), remedy }
+        Self { name, verdict: CheckResult::Note, found: found.into(), remedy }
     }
 
     fn missing(name: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {
-        Self { name, verdict: Verdict::Missing, found: found.into(), remedy }
+        Self { name, verdict: CheckResult::Missing, found: found.into(), remedy }
     }
 }
 
@@ -53,7 +53,7 @@ impl Check {
 /// The reason for which no law can be loaded: a refusal names the type of the program or map, and the errno.
 pub fn may_load() -> Result<(), String> {
     #[cfg(feature = "bpf")]
-    return crate::probe::Probe::get().law.clone();
+    return crate::probe::KernelProbe::get().law.clone();
     #[cfg(not(feature = "bpf"))]
     Err("this build has no BPF part".to_owned())
 }
@@ -96,13 +96,13 @@ fn is_root() -> bool {
 /// Loads everything that laws need.
 #[cfg(feature = "bpf")]
 fn loads() -> Vec<Check> {
-    use crate::probe::{Probe, refused_laws};
+    use crate::probe::{KernelProbe, refused_laws};
 
     const LAWS: &str = "loading laws (struct_ops, sk_storage)";
     const CGROUP: &str = "cgroup program (sock_ops)";
     const TRIAL: &str = "test program (syscall)";
     const SOCKETS: &str = "laws' state (inet_diag, sk_storage)";
-    let probe = Probe::get();
+    let probe = KernelProbe::get();
     if let Err(reason) = &probe.law {
         // The other loads contain this one.
         return vec![Check::missing(LAWS, reason.clone(), "a kernel that takes it: no law can be loaded")];
@@ -269,12 +269,12 @@ mod tests {
     #[test]
     fn old_kernels_are_told_apart() {
         for (release, verdict) in [
-            ("6.12.1-amd64", Verdict::Good),
-            ("6.10.0", Verdict::Good),
-            ("7.2.0-rc1\n", Verdict::Good),
-            ("6.9.12", Verdict::Missing),
-            ("5.15.0-91-generic", Verdict::Missing),
-            ("", Verdict::Missing),
+            ("6.12.1-amd64", CheckResult::Good),
+            ("6.10.0", CheckResult::Good),
+            ("7.2.0-rc1\n", CheckResult::Good),
+            ("6.9.12", CheckResult::Missing),
+            ("5.15.0-91-generic", CheckResult::Missing),
+            ("", CheckResult::Missing),
         ] {
             assert_eq!(kernel(release).verdict, verdict, "{release}");
         }
@@ -287,20 +287,20 @@ mod tests {
         let checks = options(Some(config));
         assert_eq!(checks.len(), 1);
         assert!(checks[0].found.contains("CONFIG_CGROUP_BPF"), "{}", checks[0].found);
-        assert_eq!(options(None)[0].verdict, Verdict::Note);
+        assert_eq!(options(None)[0].verdict, CheckResult::Note);
     }
 
     #[test]
     fn mounts_are_found_by_kind() {
         let mounts = "proc /proc proc rw 0 0\nnone /sys/fs/bpf bpf rw 0 0\n";
-        assert_eq!(bpf_file_system(mounts).verdict, Verdict::Good);
-        assert_eq!(cgroups(mounts).verdict, Verdict::Note);
+        assert_eq!(bpf_file_system(mounts).verdict, CheckResult::Good);
+        assert_eq!(cgroups(mounts).verdict, CheckResult::Note);
     }
 
     #[test]
     fn accurate_ecn_is_remarked() {
-        assert_eq!(ecn("1").verdict, Verdict::Good);
-        assert_eq!(ecn("3").verdict, Verdict::Note);
+        assert_eq!(ecn("1").verdict, CheckResult::Good);
+        assert_eq!(ecn("3").verdict, CheckResult::Note);
     }
 
     #[test]

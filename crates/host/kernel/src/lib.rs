@@ -1,22 +1,22 @@
 //! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a thin C
 //! shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows its state.
 //!
-//! Without the feature `bpf` there are no objects and no loader: the rest ([`Settings`], [`host`], [`doctor`])
+//! Without the feature `bpf` there are no objects and no loader: the rest ([`Settings`], [`tcp_adapter`], [`doctor`])
 //! builds and is tested anywhere. With it, the build needs clang and libelf.
 
 pub mod doctor;
-pub mod host;
-mod rows;
+mod kernel_laws;
 mod settings;
+pub mod tcp_adapter;
 
+#[cfg(feature = "bpf")]
+pub mod attach_scope;
 #[cfg(feature = "bpf")]
 mod loaded;
 #[cfg(feature = "bpf")]
 mod object;
 #[cfg(feature = "bpf")]
 pub mod pins;
-#[cfg(feature = "bpf")]
-pub mod places;
 #[cfg(feature = "bpf")]
 pub mod probe;
 #[cfg(feature = "bpf")]
@@ -27,14 +27,14 @@ pub mod trial;
 mod error;
 
 pub use error::Error;
+pub use kernel_laws::{KernelLaw, rows};
 #[cfg(feature = "bpf")]
 pub use loaded::{Loaded, registered};
 #[cfg(feature = "bpf")]
 pub use object::{Programs, is_object, objects};
-pub use rows::{Row, rows};
 pub use settings::Settings;
 #[cfg(feature = "bpf")]
-pub use sockets::{LawSockets, LawState, Socket, SocketWatcher};
+pub use sockets::{LawSocket, LawSockets, LawState, SocketWatcher};
 
 /// Build number: flows of another build are not read, because their memory layout may differ.
 pub const BUILD: u64 = build_number(env!("NARROWS_KERNEL_BUILD"));

@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore as _, Object};
 
 use crate::object::{self, Programs, errno_of};
 use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
-use crate::{Error, Row, Settings};
+use crate::{Error, KernelLaw, Settings};
 
 /// The kernel's list of congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -22,7 +22,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// they close.
 #[derive(Debug)]
 pub struct Loaded {
-    pub(crate) row: &'static Row,
+    pub(crate) row: &'static KernelLaw,
     tcp_name: String,
     pub(crate) object: Object,
     pub(crate) link: Link,
@@ -35,7 +35,7 @@ impl Loaded {
     /// If the settings are bad, this process may not, the kernel lacks type information, refuses a program or a map, or
     /// has the name already. Nothing is left behind then.
     pub fn load(
-        row: &'static Row,
+        row: &'static KernelLaw,
         settings: &Settings,
         tcp_name: Option<&str>,
         programs: Programs,

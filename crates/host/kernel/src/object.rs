@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use libbpf_rs::{MapCore as _, MapFlags, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramType};
 use nix::errno::Errno;
 
-use crate::host::Config;
-use crate::{Error, Row};
+use crate::tcp_adapter::Config;
+use crate::{Error, KernelLaw};
 
 macro_rules! objects {
     ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
@@ -22,10 +22,10 @@ macro_rules! object {
 laws::laws!(objects);
 
 /// The longest name of a congestion control in the kernel, without its end.
-const LONGEST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 
 /// The object of a law.
-fn bytes(row: &Row) -> &'static [u8] {
+fn bytes(row: &KernelLaw) -> &'static [u8] {
     OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
 }
 
@@ -64,8 +64,8 @@ impl Programs {
 }
 
 /// Loads a law's programs and maps, under a name of its own, and fills its map of settings. Nothing is attached.
-pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Programs) -> Result<Object, Error> {
-    if tcp_name.len() > LONGEST_NAME {
+pub(crate) fn load(row: &KernelLaw, tcp_name: &str, config: &Config, programs: Programs) -> Result<Object, Error> {
+    if tcp_name.len() > MAX_NAME {
         return Err(Error::LongName { name: tcp_name.to_owned() });
     }
     // `bpf_obj_name_cpy` in the kernel's source.
@@ -75,7 +75,7 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Program
     }
     let log = LibbpfLog::capture();
     let law = row.kind.info().title;
-    let unopened = |error: libbpf_rs::Error| refusal(law, &Parts::default(), &error, &log.lines());
+    let unopened = |error: libbpf_rs::Error| refusal(law, &ObjectNames::default(), &error, &log.lines());
     let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(unopened)?;
     rename(&mut open, row.tcp_name, tcp_name)?;
     for mut program in open.progs_mut() {
@@ -83,7 +83,7 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Program
             program.set_autoload(false);
         }
     }
-    let parts = Parts::of(&open);
+    let parts = ObjectNames::of(&open);
     let object = open.load().map_err(|error| refusal(law, &parts, &error, &log.lines()))?;
     let words: Vec<u8> = config.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
     let map = object.maps().find(|map| map.name() == "config").ok_or(Error::Failed {
@@ -99,9 +99,9 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config, programs: Program
 /// The name is in the initial values of the congestion control and of the program that chooses it.
 fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
     let mut old = from.as_bytes().to_vec();
-    old.resize(LONGEST_NAME + 1, 0);
+    old.resize(MAX_NAME + 1, 0);
     let mut new = to.as_bytes().to_vec();
-    new.resize(LONGEST_NAME + 1, 0);
+    new.resize(MAX_NAME + 1, 0);
     let mut places = 0;
     for mut map in open.maps_mut() {
         let Some(value) = map.initial_value_mut() else { continue };
@@ -118,12 +118,12 @@ fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
 
 /// Names and types of an object's programs and maps.
 #[derive(Default)]
-struct Parts {
+struct ObjectNames {
     programs: Vec<(String, &'static str)>,
     maps: Vec<(String, &'static str)>,
 }
 
-impl Parts {
+impl ObjectNames {
     fn of(open: &OpenObject) -> Self {
         let programs = open.progs().map(|it| (it.name().to_string_lossy().into_owned(), program_type(it.prog_type())));
         let maps = open.maps().map(|it| (it.name().to_string_lossy().into_owned(), map_type(it.map_type())));
@@ -153,7 +153,7 @@ const fn map_type(of: MapType) -> &'static str {
 
 /// The error for an object that cannot be loaded: the part that the kernel refused, its type and the errno, which
 /// libbpf writes only to its log.
-fn refusal(law: &str, parts: &Parts, error: &libbpf_rs::Error, log: &[String]) -> Error {
+fn refusal(law: &str, parts: &ObjectNames, error: &libbpf_rs::Error, log: &[String]) -> Error {
     let part = log.iter().find_map(|line| {
         let (program, errno) = part_of(line, "prog '", "': BPF program load failed: ")
             .map_or((None, None), |(name, errno)| (Some(name), Some(errno)));
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn refused(log: &[&str]) -> String {
-        let parts = Parts {
+        let parts = ObjectNames {
             programs: vec![("choose".into(), "sock_ops"), ("hook_init".into(), "struct_ops")],
             maps: vec![("flows".into(), "sk_storage")],
         };

@@ -13,12 +13,12 @@ use std::time::Duration;
 use inet_diag::Machine;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
-use crate::host::Config;
+use crate::attach_scope::{AttachScope, AttachedScope};
 use crate::loaded::{need_root, registered};
 use crate::object::Programs;
-use crate::places::{Place, Taken};
 use crate::sockets::{COUNT, LawSockets, SocketWatcher, refused};
-use crate::{BUILD, Error, Loaded, Row, Settings, rows};
+use crate::tcp_adapter::Config;
+use crate::{BUILD, Error, KernelLaw, Loaded, Settings, rows};
 
 /// Mount point of the kernel's BPF file system.
 const BPFFS: &str = "/sys/fs/bpf";
@@ -35,11 +35,11 @@ fn root() -> PathBuf {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pinned {
     /// The law.
-    pub row: &'static Row,
+    pub row: &'static KernelLaw,
     /// Its name in the kernel.
     pub tcp_name: String,
     /// Places that use it.
-    pub places: Vec<Taken>,
+    pub places: Vec<AttachedScope>,
     /// Unreadable parts of its note, in words.
     unread: Vec<String>,
     folder: PathBuf,
@@ -47,7 +47,7 @@ pub struct Pinned {
 
 /// A law that was loaded and pinned.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct PinnedLaw {
     /// Its name in the kernel.
     pub tcp_name: String,
     /// True if the BPF file system had to be mounted.
@@ -60,12 +60,12 @@ pub struct Kept {
 /// When the law is pinned already, cannot be loaded, the BPF file system cannot be mounted, or a place does not take the law.
 /// Nothing is left behind then.
 pub fn load(
-    row: &'static Row,
+    row: &'static KernelLaw,
     settings: &Settings,
     tcp_name: Option<&str>,
     programs: Programs,
-    places: &[Place],
-) -> Result<Kept, Error> {
+    places: &[AttachScope],
+) -> Result<PinnedLaw, Error> {
     need_root()?;
     let mounted = mount()?;
     let _alone = alone(PATIENCE)?;
@@ -75,11 +75,11 @@ pub fn load(
     let loaded = Loaded::load(row, settings, tcp_name, programs)?;
     let tcp_name = loaded.tcp_name().to_owned();
     pin(loaded, places)?;
-    Ok(Kept { tcp_name, mounted })
+    Ok(PinnedLaw { tcp_name, mounted })
 }
 
 /// Pins a law and makes places use it. Nothing is left behind after an error.
-fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
+fn pin(mut loaded: Loaded, places: &[AttachScope]) -> Result<(), Error> {
     let law = loaded.row.name;
     let folder = root().join(law);
     fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
@@ -91,7 +91,7 @@ fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
     let mut undo =
         Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
     pin_all(&mut loaded, places, &undo.folder)?;
-    undo.places = places.iter().map(Taken::find).collect::<Result<_, _>>()?;
+    undo.places = places.iter().map(AttachedScope::find).collect::<Result<_, _>>()?;
     // Recorded before a place changes: if the process is killed in between, `unload` has all the data that it needs.
     write_note(&undo.note, &undo.tcp_name, &undo.places)?;
     undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
@@ -99,7 +99,7 @@ fn pin(mut loaded: Loaded, places: &[Place]) -> Result<(), Error> {
     Ok(())
 }
 
-fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), Error> {
+fn pin_all(loaded: &mut Loaded, places: &[AttachScope], folder: &Path) -> Result<(), Error> {
     let failed = |error: libbpf_rs::Error| Error::Failed { action: "pin the law", reason: error.to_string() };
     loaded.link.pin(folder.join("law")).map_err(failed)?;
     for mut map in loaded.object.maps_mut() {
@@ -109,7 +109,7 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), E
         }
     }
     for (number, place) in places.iter().enumerate() {
-        if let Place::Cgroup(path) = place {
+        if let AttachScope::Cgroup(path) = place {
             let mut link = loaded.choose_in_cgroup(path)?;
             link.pin(folder.join(format!("cgroup{number}"))).map_err(failed)?;
         }
@@ -140,8 +140,9 @@ fn lock(folder: &Path, patience: Duration) -> Result<File, Error> {
 }
 
 /// Notes a law's name in the kernel and its places, one a line. An earlier note stays until the new one is whole.
-fn write_note(note: &Path, tcp_name: &str, places: &[Taken]) -> Result<(), Error> {
-    let lines: Vec<String> = std::iter::once(tcp_name.to_owned()).chain(places.iter().map(Taken::line)).collect();
+fn write_note(note: &Path, tcp_name: &str, places: &[AttachedScope]) -> Result<(), Error> {
+    let lines: Vec<String> =
+        std::iter::once(tcp_name.to_owned()).chain(places.iter().map(AttachedScope::line)).collect();
     let draft = note.with_extension("new");
     let written = fs::write(&draft, lines.join("\n")).and_then(|()| fs::rename(&draft, note));
     written.map_err(|error| Error::io("write", note, error))
@@ -152,7 +153,7 @@ struct Undo {
     folder: PathBuf,
     note: PathBuf,
     tcp_name: String,
-    places: Vec<Taken>,
+    places: Vec<AttachedScope>,
     kept: bool,
 }
 
@@ -190,11 +191,11 @@ impl Pinned {
     /// When it is not pinned, or the BPF file system is not seen from here.
     pub fn of_name(name: &str) -> Result<Self, Error> {
         seen_from_here()?;
-        let row = Row::of_name(name).filter(|row| root().join(row.name).exists());
+        let row = KernelLaw::of_name(name).filter(|row| root().join(row.name).exists());
         row.map_or_else(|| Err(Error::NotLoaded { law: name.to_owned() }), Self::open)
     }
 
-    fn open(row: &'static Row) -> Result<Self, Error> {
+    fn open(row: &'static KernelLaw) -> Result<Self, Error> {
         need_root()?;
         let note = note(row.name);
         let (mut places, mut unread) = (Vec::new(), Vec::new());
@@ -209,7 +210,7 @@ impl Pinned {
         let mut lines = text.lines();
         let tcp_name = lines.next().unwrap_or(row.tcp_name).to_owned();
         for line in lines {
-            match Taken::of_line(line) {
+            match AttachedScope::of_line(line) {
                 Some(place) => places.push(place),
                 None => unread.push(format!("this build cannot read how it was noted: `{}`", line.replace('\t', " "))),
             }

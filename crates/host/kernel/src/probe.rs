@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use inet_diag::Machine;
 
 use crate::object::Programs;
-use crate::trial::Trial;
-use crate::{Error, Loaded, Row, Settings, rows};
+use crate::trial::KernelTrial;
+use crate::{Error, KernelLaw, Loaded, Settings, rows};
 
 /// Result of one attempt; a refusal names the type of the program or map, and the errno.
 pub type Attempt = Result<(), String>;
@@ -15,7 +15,7 @@ pub type Attempt = Result<(), String>;
 /// The loads of one law, representative of all laws: they differ in their arithmetic, not in the kernel features that they
 /// use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Probe {
+pub struct KernelProbe {
     /// A law: hooks of type `struct_ops`, socket storage, registration with TCP.
     pub law: Attempt,
     /// The program for cgroups, of type `sock_ops`. Only `--cgroup` needs it.
@@ -26,15 +26,15 @@ pub struct Probe {
     pub sockets: Attempt,
 }
 
-impl Probe {
+impl KernelProbe {
     /// The result for the running kernel. The first call loads a law for a moment; later ones return the same result.
     pub fn get() -> &'static Self {
-        static PROBE: OnceLock<Probe> = OnceLock::new();
+        static PROBE: OnceLock<KernelProbe> = OnceLock::new();
         PROBE.get_or_init(Self::run)
     }
 
     fn run() -> Self {
-        let Some(row) = Row::of_name("fixed").or(rows().first()) else {
+        let Some(row) = KernelLaw::of_name("fixed").or(rows().first()) else {
             let none = || Err("this build has no law".to_owned());
             return Self { law: none(), cgroup: none(), trial: none(), sockets: none() };
         };
@@ -53,20 +53,20 @@ impl Probe {
         Self {
             law: Ok(()),
             cgroup: attempt(load(row, 'c', Programs::LawAndCgroup)),
-            trial: attempt(Trial::new(row, &Settings::default())),
+            trial: attempt(KernelTrial::new(row, &Settings::default())),
             sockets: attempt(loaded.watch().and_then(|watch| watch.sockets(&mut Machine::default()))),
         }
     }
 }
 
 /// Loads every law for a moment, each by itself, and returns those that are refused.
-pub fn refused_laws() -> Vec<(&'static Row, Error)> {
+pub fn refused_laws() -> Vec<(&'static KernelLaw, Error)> {
     let refused = |row| load(row, 'e', Programs::Law).err().map(|error| (row, error));
     rows().iter().filter_map(refused).collect()
 }
 
 /// Loads a law under a name of this process.
-fn load(row: &'static Row, letter: char, programs: Programs) -> Result<Loaded, Error> {
+fn load(row: &'static KernelLaw, letter: char, programs: Programs) -> Result<Loaded, Error> {
     let name = format!("nwp{}{letter}", std::process::id());
     Loaded::load(row, &Settings::default(), Some(&name), programs)
 }

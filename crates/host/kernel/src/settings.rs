@@ -1,11 +1,11 @@
 //! Configuration of a law's flows, and its form in the kernel's map.
 
-use laws::Path;
-use laws::catalog::{self, Kind, Value};
+use laws::PathInfo;
+use laws::catalog::{self, LawKind, ParamValue};
 use units::{Rate, Span};
 
-use crate::host::Config;
-use crate::{BUILD, Error, Row};
+use crate::tcp_adapter::Config;
+use crate::{BUILD, Error, KernelLaw};
 
 /// Configuration of a law's flows when they begin. A kernel does not know the path as a simulator does.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +17,7 @@ pub struct Settings {
     /// The base round trip inside a datacenter.
     pub intra_rtt: Span,
     /// Parameters of the law that are not to have their defaults; the later of two of one name holds.
-    pub params: Vec<(String, Value)>,
+    pub params: Vec<(String, ParamValue)>,
 }
 
 impl Default for Settings {
@@ -32,7 +32,7 @@ impl Settings {
     ///
     /// # Errors
     /// When a parameter is unknown, of another kind, out of range, or over the one that bounds it.
-    pub fn config(&self, row: &Row) -> Result<Config, Error> {
+    pub fn config(&self, row: &KernelLaw) -> Result<Config, Error> {
         if self.line_rate.is_zero() {
             return Err(Error::NoRate);
         }
@@ -55,11 +55,11 @@ impl Settings {
     }
 
     /// Returns the parameters as words. They depend on no path.
-    fn words(&self, kind: Kind) -> [u64; catalog::MOST_PARAMS] {
-        catalog::words(kind, &Path::NONE, self.values())
+    fn words(&self, kind: LawKind) -> [u64; catalog::MAX_PARAMS] {
+        catalog::words(kind, &PathInfo::NONE, self.values())
     }
 
-    fn values(&self) -> impl Iterator<Item = (&str, Value)> {
+    fn values(&self) -> impl Iterator<Item = (&str, ParamValue)> {
         self.params.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
@@ -75,22 +75,22 @@ impl Config {
         words[1] = self.base_rtt.ps() as u64;
         words[2] = self.intra_rtt.ps() as u64;
         words[3] = self.which;
-        words[4..4 + catalog::MOST_PARAMS].copy_from_slice(&self.params);
-        words[4 + catalog::MOST_PARAMS] = self.build;
+        words[4..4 + catalog::MAX_PARAMS].copy_from_slice(&self.params);
+        words[4 + catalog::MAX_PARAMS] = self.build;
         words
     }
 
     /// From words, in order.
     pub fn of_words(words: &[u64; Self::WORDS]) -> Self {
-        let mut params = [0; catalog::MOST_PARAMS];
-        params.copy_from_slice(&words[4..4 + catalog::MOST_PARAMS]);
+        let mut params = [0; catalog::MAX_PARAMS];
+        params.copy_from_slice(&words[4..4 + catalog::MAX_PARAMS]);
         Self {
             line_rate: Rate::from_bps(words[0]),
             base_rtt: Span::from_ps(words[1] as i64),
             intra_rtt: Span::from_ps(words[2] as i64),
             which: words[3],
             params,
-            build: words[4 + catalog::MOST_PARAMS],
+            build: words[4 + catalog::MAX_PARAMS],
         }
     }
 }
@@ -98,8 +98,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{Flow, Report};
     use crate::rows;
+    use crate::tcp_adapter::{KernelFlow, SocketReport};
     use laws::{ControlLaw, Gemini};
     use units::{Bytes, Frac};
 
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_refused_by_name() {
-        let row = Row::of_name("gemini").unwrap();
+        let row = KernelLaw::of_name("gemini").unwrap();
         let with = |name: &str, value| Settings { params: vec![(name.into(), value)], ..Settings::default() };
-        let error = with("kk", Value::Bytes(Bytes::new(1))).config(row).unwrap_err().to_string();
+        let error = with("kk", ParamValue::Bytes(Bytes::new(1))).config(row).unwrap_err().to_string();
         assert!(error.contains("`kk`") && error.contains("`delay_threshold`"), "{error}");
-        let error = with("beta", Value::Fraction(Frac::from_bits(2 << 32))).config(row).unwrap_err().to_string();
+        let error = with("beta", ParamValue::Fraction(Frac::from_bits(2 << 32))).config(row).unwrap_err().to_string();
         assert_eq!(error, "GEMINI's `beta` is 2; it must be 0 to 1");
         let slow = Settings { line_rate: Rate::ZERO, ..Settings::default() };
         assert!(slow.config(row).is_err());
@@ -129,21 +129,22 @@ mod tests {
     /// A flow on a path learnt from its handshake is the law that the simulator would make for that path.
     #[test]
     fn a_flow_begins_as_in_the_simulator() {
-        let row = Row::of_name("gemini").unwrap();
-        let beta = Value::Fraction(Frac::millionths(100_000));
+        let row = KernelLaw::of_name("gemini").unwrap();
+        let beta = ParamValue::Fraction(Frac::millionths(100_000));
         let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
-        let report = Report { srtt_eighths_us: 8 * 20_000, mss: 1448, now_us: 5, delivered: 1, ..Report::default() };
-        let flow = Flow::<Gemini>::new(&settings.config(row).unwrap(), &report);
-        let path = Path {
+        let report =
+            SocketReport { srtt_eighths_us: 8 * 20_000, mss: 1448, now_us: 5, delivered: 1, ..SocketReport::default() };
+        let flow = KernelFlow::<Gemini>::new(&settings.config(row).unwrap(), &report);
+        let path = PathInfo {
             base_rtt: Span::from_ms(20),
             intra_rtt: settings.intra_rtt,
             line_rate: settings.line_rate,
             mss: Bytes::new(1448),
         };
-        let laws::Law::Gemini(law) = catalog::build(Kind::Gemini, &path, &[("beta", beta)]).unwrap() else {
+        let laws::Law::Gemini(law) = catalog::build(LawKind::Gemini, &path, &[("beta", beta)]).unwrap() else {
             panic!("another law")
         };
         assert_eq!(flow.law, law);
-        assert_eq!(flow.verdict().window_packets, law.permit().window.get() / 1448);
+        assert_eq!(flow.verdict().window_packets, law.send_limits().window.get() / 1448);
     }
 }

@@ -5,17 +5,17 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use inet_diag::{Machine, Request};
-use laws::{Acted, Configured};
+use inet_diag::{DumpRequest, Machine};
+use laws::{Configured, LawActions};
 use libbpf_rs::{MapCore, MapFlags, MapInfo};
 use units::{Bytes, Span};
 
-use crate::host::{FLOW_WORDS, Flow, Report, Verdict};
-use crate::{Error, Row};
+use crate::tcp_adapter::{FLOW_WORDS, KernelFlow, SocketReport, SocketSettings};
+use crate::{Error, KernelLaw};
 
 /// A socket that runs a law.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Socket {
+pub struct LawSocket {
     /// Local address and port.
     pub local: SocketAddr,
     /// Remote address and port.
@@ -52,9 +52,9 @@ pub struct LawState {
     /// Timeouts.
     pub timeouts: u64,
     /// Current limits: packets, and bytes per second (`u64::MAX` is not paced).
-    pub verdict: Verdict,
+    pub verdict: SocketSettings,
     /// Counts of its actions.
-    pub acted: Acted,
+    pub acted: LawActions,
     /// Its own state by name.
     pub trace: Vec<(&'static str, i64)>,
 }
@@ -62,9 +62,9 @@ pub struct LawState {
 /// `struct narrows_slot` of the shell.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Slot {
-    report: Report,
-    verdict: Verdict,
+struct KernelSlot {
+    report: SocketReport,
+    verdict: SocketSettings,
     flow: [u64; FLOW_WORDS],
 }
 
@@ -72,7 +72,7 @@ struct Slot {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct FlowStorage {
-    slot: Slot,
+    slot: KernelSlot,
     began: u32,
     prior_rcv_nxt: u32,
     congestion_seen: u32,
@@ -103,7 +103,7 @@ pub(crate) fn refused(map: &impl MapCore) -> Result<u64, Error> {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LawSockets {
     /// The sockets, of all network namespaces that were found.
-    pub sockets: Vec<Socket>,
+    pub sockets: Vec<LawSocket>,
     /// Namespaces with sockets that may be missing from the list, and the reasons.
     pub unlisted: Vec<String>,
 }
@@ -111,14 +111,14 @@ pub struct LawSockets {
 /// Reader of a law's sockets. It may move to another thread, and reads for as long as it is kept.
 #[derive(Debug)]
 pub struct SocketWatcher {
-    row: &'static Row,
+    row: &'static KernelLaw,
     flows: OwnedFd,
     map_id: u32,
 }
 
 impl SocketWatcher {
     /// A reader of the law's map `flows`.
-    pub(crate) fn new(row: &'static Row, flows: BorrowedFd<'_>) -> Result<Self, Error> {
+    pub(crate) fn new(row: &'static KernelLaw, flows: BorrowedFd<'_>) -> Result<Self, Error> {
         let failed = |reason: String| Error::Failed { action: "read the map of flows", reason };
         let map_id = MapInfo::new(flows).map_err(|error| failed(error.to_string()))?.info.id;
         let flows = flows.try_clone_to_owned().map_err(|error| failed(error.to_string()))?;
@@ -135,8 +135,8 @@ impl SocketWatcher {
     /// # Errors
     /// [`Error::Sockets`] if the kernel lists none.
     pub fn sockets(&self, machine: &mut Machine) -> Result<LawSockets, Error> {
-        let request = Request::connections().and_connecting().with_storages([self.map()]);
-        let own = |socket: &inet_diag::Socket| socket.storage(self.map_id).is_some();
+        let request = DumpRequest::connections().and_connecting().with_storages([self.map()]);
+        let own = |socket: &inet_diag::DiagSocket| socket.storage(self.map_id).is_some();
         let listing = machine.list(&request, own).map_err(Error::Sockets)?;
         let sockets = listing.sockets.iter().map(|socket| self.socket(socket)).collect();
         Ok(LawSockets { sockets, unlisted: listing.unlisted })
@@ -144,13 +144,13 @@ impl SocketWatcher {
 
     /// Decodes the law's state from a socket that was requested with [`Self::map`]; none if the socket does not run the
     /// law, or the law has not begun.
-    pub fn law_state(&self, socket: &inet_diag::Socket) -> Option<LawState> {
+    pub fn law_state(&self, socket: &inet_diag::DiagSocket) -> Option<LawState> {
         let storage = FlowStorage::of(socket.storage(self.map_id)?)?;
         (storage.began != 0).then(|| law_state(self.row, &storage.slot))
     }
 
-    fn socket(&self, socket: &inet_diag::Socket) -> Socket {
-        Socket {
+    fn socket(&self, socket: &inet_diag::DiagSocket) -> LawSocket {
+        LawSocket {
             local: socket.local,
             remote: socket.peer,
             state: state_name(socket.info.state),
@@ -163,7 +163,7 @@ impl SocketWatcher {
     }
 }
 
-fn law_state(row: &Row, slot: &Slot) -> LawState {
+fn law_state(row: &KernelLaw, slot: &KernelSlot) -> LawState {
     macro_rules! state {
         ($law:ident kernel) => {
             of_flow(&flow::<laws::$law>(&slot.flow), slot)
@@ -172,8 +172,8 @@ fn law_state(row: &Row, slot: &Slot) -> LawState {
     macro_rules! states {
         ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
             match row.kind {
-                $($(laws::catalog::Kind::$law => state!($law $kernel),)?)*
-                // Rows are the only way to a `Row`.
+                $($(laws::catalog::LawKind::$law => state!($law $kernel),)?)*
+                // Rows are the only way to a `KernelLaw`.
                 _ => of_flow(&flow::<laws::Dctcp>(&slot.flow), slot),
             }
         };
@@ -182,15 +182,15 @@ fn law_state(row: &Row, slot: &Slot) -> LawState {
 }
 
 /// A flow from its bytes in the kernel.
-pub(crate) fn flow<L: Configured>(words: &[u64; FLOW_WORDS]) -> Flow<L> {
-    const { assert!(size_of::<Flow<L>>() <= FLOW_WORDS * 8 && align_of::<Flow<L>>() <= 8) };
+pub(crate) fn flow<L: Configured>(words: &[u64; FLOW_WORDS]) -> KernelFlow<L> {
+    const { assert!(size_of::<KernelFlow<L>>() <= FLOW_WORDS * 8 && align_of::<KernelFlow<L>>() <= 8) };
     // SAFETY: the words were written by the same source, compiled for the kernel; all its types are `repr(C)` of
     // numbers, switches and small enums, and the two machines agree on their sizes, alignment and byte order. The
     // loader refuses maps of another build.
-    unsafe { words.as_ptr().cast::<Flow<L>>().read() }
+    unsafe { words.as_ptr().cast::<KernelFlow<L>>().read() }
 }
 
-fn of_flow<L: Configured>(flow: &Flow<L>, slot: &Slot) -> LawState {
+fn of_flow<L: Configured>(flow: &KernelFlow<L>, slot: &KernelSlot) -> LawState {
     let mut trace = Vec::new();
     flow.law.trace(&mut |name, value| trace.push((name, value)));
     LawState {

@@ -8,20 +8,20 @@ use libbpf_rs::{MapCore as _, MapFlags, Object, ProgramInput};
 use laws::{Ack, Configured, Loss};
 use units::Span;
 
-use crate::host::{Config, FLOW_WORDS, Flow, Report, Verdict};
 use crate::object::{self, Programs};
 use crate::sockets::flow;
-use crate::{Error, Row, Settings};
+use crate::tcp_adapter::{Config, FLOW_WORDS, KernelFlow, SocketReport, SocketSettings};
+use crate::{Error, KernelLaw, Settings};
 
 /// A call of a flow.
 #[derive(Clone, Copy, Debug)]
-pub enum Call {
+pub enum TrialCall {
     /// The flow begins, as its socket reports.
-    Begin(Report),
+    Begin(SocketReport),
     /// The kernel reports an acknowledgement.
-    Acked(Report),
+    Acked(SocketReport),
     /// The kernel reports an episode of loss.
-    Lost(Report),
+    Lost(SocketReport),
     /// The law's own acknowledgement, as the simulator makes it; without reports of ports, which cannot be copied to it.
     LawAck(Ack<'static>),
     /// The law's own loss.
@@ -32,24 +32,24 @@ pub enum Call {
 
 /// A law's programs, loaded but not attached.
 #[derive(Debug)]
-pub struct Trial {
+pub struct KernelTrial {
     object: Object,
     config: Config,
     /// Slot and call, as the shell lays them out.
     bytes: Vec<u8>,
 }
 
-const REPORT: usize = size_of::<Report>();
-const VERDICT: usize = size_of::<Verdict>();
+const REPORT: usize = size_of::<SocketReport>();
+const VERDICT: usize = size_of::<SocketSettings>();
 const SLOT: usize = REPORT + VERDICT + FLOW_WORDS * 8;
 const CALL_WORDS: usize = 16;
 
-impl Trial {
+impl KernelTrial {
     /// Loads a law's programs.
     ///
     /// # Errors
     /// As [`crate::Loaded::load`].
-    pub fn new(row: &'static Row, settings: &Settings) -> Result<Self, Error> {
+    pub fn new(row: &'static KernelLaw, settings: &Settings) -> Result<Self, Error> {
         let config = settings.config(row)?;
         let object = object::load(row, row.tcp_name, &config, Programs::LawAndTrial)?;
         Ok(Self { object, config, bytes: vec![0; SLOT + CALL_WORDS * 8] })
@@ -64,14 +64,14 @@ impl Trial {
     ///
     /// # Errors
     /// When the kernel does not run it.
-    pub fn call(&mut self, call: &Call) -> Result<(), Error> {
+    pub fn call(&mut self, call: &TrialCall) -> Result<(), Error> {
         let kind: u64 = match call {
-            Call::Begin(report) => self.put(0, report, 0),
-            Call::Acked(report) => self.put(0, report, 1),
-            Call::Lost(report) => self.put(0, report, 2),
-            Call::LawAck(ack) => self.put(SLOT, ack, 3),
-            Call::LawLoss(loss) => self.put(SLOT, loss, 4),
-            Call::LawBaseRtt(span) => self.put(SLOT, span, 5),
+            TrialCall::Begin(report) => self.put(0, report, 0),
+            TrialCall::Acked(report) => self.put(0, report, 1),
+            TrialCall::Lost(report) => self.put(0, report, 2),
+            TrialCall::LawAck(ack) => self.put(SLOT, ack, 3),
+            TrialCall::LawLoss(loss) => self.put(SLOT, loss, 4),
+            TrialCall::LawBaseRtt(span) => self.put(SLOT, span, 5),
         };
         let failed = |reason: String| Error::Failed { action: "run the law in the kernel", reason };
         let map = self.object.maps().find(|map| map.name() == "trials");
@@ -101,7 +101,7 @@ impl Trial {
     }
 
     /// The flow as the kernel holds it.
-    pub fn flow<L: Configured>(&self) -> Flow<L> {
+    pub fn flow<L: Configured>(&self) -> KernelFlow<L> {
         let mut words = [0; FLOW_WORDS];
         for (word, bytes) in words.iter_mut().zip(self.bytes[REPORT + VERDICT..SLOT].chunks_exact(8)) {
             *word = bytes.try_into().map_or(0, u64::from_ne_bytes);
@@ -110,20 +110,20 @@ impl Trial {
     }
 
     /// Returns the values that the kernel would apply to a socket.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> SocketSettings {
         let word = |at: usize| self.bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
-        Verdict { window_packets: word(REPORT), pacing_bytes_per_s: word(REPORT + 8) }
+        SocketSettings { window_packets: word(REPORT), pacing_bytes_per_s: word(REPORT + 8) }
     }
 }
 
 /// Makes a call natively.
-pub fn call_natively<L: Configured>(flow: &mut Flow<L>, config: &Config, call: &Call) {
+pub fn call_natively<L: Configured>(flow: &mut KernelFlow<L>, config: &Config, call: &TrialCall) {
     match call {
-        Call::Begin(report) => *flow = Flow::new(config, report),
-        Call::Acked(report) => flow.acked(report),
-        Call::Lost(report) => flow.lost(report),
-        Call::LawAck(ack) => flow.law.on_ack(ack),
-        Call::LawLoss(loss) => flow.law.on_loss(loss),
-        Call::LawBaseRtt(span) => flow.law.on_notification(&laws::Notification::BaseRtt(*span)),
+        TrialCall::Begin(report) => *flow = KernelFlow::new(config, report),
+        TrialCall::Acked(report) => flow.acked(report),
+        TrialCall::Lost(report) => flow.lost(report),
+        TrialCall::LawAck(ack) => flow.law.on_ack(ack),
+        TrialCall::LawLoss(loss) => flow.law.on_loss(loss),
+        TrialCall::LawBaseRtt(span) => flow.law.on_notification(&laws::Notification::BaseRtt(*span)),
     }
 }

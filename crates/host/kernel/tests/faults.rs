@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use kernel::places::{Place, Taken};
-use kernel::probe::Probe;
-use kernel::{Error, Loaded, Programs, Row, Settings};
-use laws::catalog::Value;
+use kernel::attach_scope::{AttachScope, AttachedScope};
+use kernel::probe::KernelProbe;
+use kernel::{Error, KernelLaw, Loaded, Programs, Settings};
+use laws::catalog::ParamValue;
 use testing::skipped;
 use units::{Frac, Span};
 
@@ -47,7 +47,7 @@ fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
 /// The same for a test that lists sockets.
 fn turn_with_sockets(test: &str) -> Option<MutexGuard<'static, ()>> {
     let turn = turn(test)?;
-    match &Probe::get().sockets {
+    match &KernelProbe::get().sockets {
         Ok(()) => Some(turn),
         Err(reason) => {
             skipped(test, reason);
@@ -62,7 +62,7 @@ fn unique(what: &str) -> String {
 }
 
 fn load(law: &str) -> Loaded {
-    let row = Row::of_name(law).expect("a row");
+    let row = KernelLaw::of_name(law).expect("a row");
     Loaded::load(row, &Settings::default(), Some(&unique(&law[..3])), Programs::Law).expect("the kernel takes it")
 }
 
@@ -253,12 +253,12 @@ impl Transfer {
 }
 
 /// The sockets of a law.
-fn listed(law: &Loaded) -> Vec<kernel::Socket> {
+fn listed(law: &Loaded) -> Vec<kernel::LawSocket> {
     law.sockets().expect("the kernel lists them").sockets
 }
 
 /// The sockets of a law that send.
-fn senders(law: &Loaded) -> Vec<kernel::Socket> {
+fn senders(law: &Loaded) -> Vec<kernel::LawSocket> {
     let sockets = listed(law);
     sockets.into_iter().filter(|socket| socket.law.as_ref().is_some_and(|law| law.acks > 10)).collect()
 }
@@ -304,7 +304,8 @@ fn two_laws_run_at_once() {
 fn a_name_is_taken_once() {
     let Some(_turn) = turn("a_name_is_taken_once") else { return };
     let law = load("dctcp");
-    let load = |name| Loaded::load(Row::of_name("dctcp").unwrap(), &Settings::default(), Some(name), Programs::Law);
+    let load =
+        |name| Loaded::load(KernelLaw::of_name("dctcp").unwrap(), &Settings::default(), Some(name), Programs::Law);
     let again = load(law.tcp_name());
     assert!(matches!(again, Err(Error::NameTaken { .. })), "{again:?}");
     let long = load("sixteen-letters-");
@@ -314,9 +315,10 @@ fn a_name_is_taken_once() {
 #[test]
 fn a_bad_parameter_leaves_nothing_behind() {
     let Some(_turn) = turn("a_bad_parameter_leaves_nothing_behind") else { return };
-    let beta = Value::Fraction(Frac::from_bits(2 << 32));
+    let beta = ParamValue::Fraction(Frac::from_bits(2 << 32));
     let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
-    let error = Loaded::load(Row::of_name("gemini").unwrap(), &settings, Some("nwbad"), Programs::Law).unwrap_err();
+    let error =
+        Loaded::load(KernelLaw::of_name("gemini").unwrap(), &settings, Some("nwbad"), Programs::Law).unwrap_err();
     assert_eq!(error.to_string(), "GEMINI's `beta` is 2; it must be 0 to 1");
     assert!(!available().contains("nwbad"));
 }
@@ -326,7 +328,7 @@ fn a_namespace_is_deleted_under_a_law() {
     let Some(_turn) = turn_with_sockets("a_namespace_is_deleted_under_a_law") else { return };
     let netns = Netns::new("del");
     let (law, own) = load_and_note("dctcp");
-    let taken = Taken::find(&Place::Netns(netns.0.clone())).expect("the namespace is there");
+    let taken = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
     taken.take(law.tcp_name()).expect("the namespace takes it");
     let flow = Transfer::start(&netns, law.tcp_name());
     eventually("acknowledgements are heard of", || !senders(&law).is_empty());
@@ -349,12 +351,12 @@ fn a_place_gets_back_what_it_had() {
     };
     let before = now();
     let law = load("unocc");
-    let taken = Taken::find(&Place::Netns(netns.0.clone())).expect("the namespace is there");
+    let taken = AttachedScope::find(&AttachScope::Netns(netns.0.clone())).expect("the namespace is there");
     taken.take(law.tcp_name()).expect("the namespace takes it");
     assert_eq!((now(), &taken.before), (law.tcp_name().to_owned(), &before));
     assert_eq!(taken.give_back(law.tcp_name()), None);
     assert_eq!(now(), before);
-    let missing = Taken::find(&Place::Netns("there-is-none".into())).unwrap_err();
+    let missing = AttachedScope::find(&AttachScope::Netns("there-is-none".into())).unwrap_err();
     assert!(missing.to_string().contains("/run/netns/there-is-none"), "{missing}");
 }
 
@@ -439,7 +441,7 @@ fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
     to.write_all(&[1]).expect("with the SYN");
     let mut from = accepted(&listener);
     from.read_exact(&mut [0]).expect("the byte");
-    let server = |socket: &kernel::Socket| socket.local.port() == address.port();
+    let server = |socket: &kernel::LawSocket| socket.local.port() == address.port();
     let state = || listed(&law).into_iter().find(server).expect("it is listed").law;
     assert_eq!(state(), None, "it has sent nothing yet");
     carry(&mut from, &mut to, 1 << 20);

@@ -1,7 +1,7 @@
 //! Reports of a socket to a law, for cases in which the kernel's own numbers need interpretation. No kernel is needed.
 
-use kernel::host::{Flow, Report};
-use kernel::{Row, Settings};
+use kernel::tcp_adapter::{KernelFlow, SocketReport};
+use kernel::{KernelLaw, Settings};
 use laws::{ControlLaw, Gemini, NewReno};
 use units::Span;
 
@@ -10,15 +10,15 @@ const MSS: u64 = 1_448;
 const RTT_US: u64 = 1_900;
 
 /// A flow that began with a handshake of the path's round trip.
-fn flow() -> Flow<Gemini> {
-    let config = Settings::default().config(Row::of_name("gemini").unwrap()).unwrap();
-    Flow::new(&config, &report(10_000, 1, RTT_US as i64))
+fn flow() -> KernelFlow<Gemini> {
+    let config = Settings::default().config(KernelLaw::of_name("gemini").unwrap()).unwrap();
+    KernelFlow::new(&config, &report(10_000, 1, RTT_US as i64))
 }
 
 /// Returns the socket state at `now_us`, `delivered` packets after the socket was made; the newest left a round trip
 /// ago.
-fn report(now_us: u64, delivered: u64, rtt_us: i64) -> Report {
-    Report {
+fn report(now_us: u64, delivered: u64, rtt_us: i64) -> SocketReport {
+    SocketReport {
         now_us,
         sent_us: now_us - RTT_US,
         delivered_us: now_us - RTT_US,
@@ -30,7 +30,7 @@ fn report(now_us: u64, delivered: u64, rtt_us: i64) -> Report {
         prior_delivered: 1,
         window: 10,
         most_out: 10,
-        ..Report::default()
+        ..SocketReport::default()
     }
 }
 
@@ -58,7 +58,7 @@ fn a_round_trip_is_no_shorter_than_since_its_packet_left() {
 #[test]
 fn the_least_round_trip_is_the_base() {
     let mut flow = flow();
-    let sooner = Report { sent_us: 20_000 - 1_500, ..report(20_000, 2, 1_500) };
+    let sooner = SocketReport { sent_us: 20_000 - 1_500, ..report(20_000, 2, 1_500) };
     flow.acked(&sooner);
     assert_eq!(flow.base_rtt, Span::from_us(1_500));
     flow.acked(&report(30_000, 3, 2_500));
@@ -69,11 +69,11 @@ fn the_least_round_trip_is_the_base() {
 /// The kernel's counts are of 32 bits.
 #[test]
 fn counts_go_round() {
-    let config = Settings::default().config(Row::of_name("gemini").unwrap()).unwrap();
+    let config = Settings::default().config(KernelLaw::of_name("gemini").unwrap()).unwrap();
     let most = u64::from(u32::MAX);
-    let first = Report { delivered_ce: most, ..report(10_000, most - 1, RTT_US as i64) };
-    let mut flow = Flow::<Gemini>::new(&config, &first);
-    let next = Report { delivered_ce: 1, prior_delivered: most, ..report(20_000, 3, RTT_US as i64) };
+    let first = SocketReport { delivered_ce: most, ..report(10_000, most - 1, RTT_US as i64) };
+    let mut flow = KernelFlow::<Gemini>::new(&config, &first);
+    let next = SocketReport { delivered_ce: 1, prior_delivered: most, ..report(20_000, 3, RTT_US as i64) };
     flow.acked(&next);
     assert_eq!((flow.delivered.get(), flow.marked.get()), (5 * MSS, 2 * MSS));
 }
@@ -81,14 +81,14 @@ fn counts_go_round() {
 /// Path MTU discovery changes the size of packets while a flow lives.
 #[test]
 fn another_size_of_packets_is_told() {
-    let config = Settings::default().config(Row::of_name("newreno").unwrap()).unwrap();
-    let mut flow = Flow::<NewReno>::new(&config, &report(10_000, 1, RTT_US as i64));
+    let config = Settings::default().config(KernelLaw::of_name("newreno").unwrap()).unwrap();
+    let mut flow = KernelFlow::<NewReno>::new(&config, &report(10_000, 1, RTT_US as i64));
     flow.acked(&report(20_000, 2, RTT_US as i64));
-    let window = flow.law.permit().window;
-    flow.acked(&Report { mss: 9_000, app_limited: 1, ..report(30_000, 3, RTT_US as i64) });
-    assert_eq!((flow.law.permit().window, flow.mss), (window, 9_000));
-    flow.lost(&Report { mss: 9_000, timeout: 1, newest_us: 35_000, ..report(40_000, 3, RTT_US as i64) });
-    assert_eq!(flow.law.permit().window.get(), 9_000);
+    let window = flow.law.send_limits().window;
+    flow.acked(&SocketReport { mss: 9_000, app_limited: 1, ..report(30_000, 3, RTT_US as i64) });
+    assert_eq!((flow.law.send_limits().window, flow.mss), (window, 9_000));
+    flow.lost(&SocketReport { mss: 9_000, timeout: 1, newest_us: 35_000, ..report(40_000, 3, RTT_US as i64) });
+    assert_eq!(flow.law.send_limits().window.get(), 9_000);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! fields of a flow and the verdict are equal.
 #![cfg(feature = "bpf")]
 
-use kernel::host::{Flow, Report};
-use kernel::trial::{Call, Trial, call_natively};
-use kernel::{Row, Settings};
+use kernel::tcp_adapter::{KernelFlow, SocketReport};
+use kernel::trial::{KernelTrial, TrialCall, call_natively};
+use kernel::{KernelLaw, Settings};
 use laws::catalog::check_pairs;
 use laws::{Ack, Configured, Cookie, Loss, LossCause};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -44,7 +44,7 @@ impl Chance {
 }
 
 /// A socket with reports that are consistent most of the time.
-struct Socket {
+struct TestSocket {
     now_us: u64,
     delivered: u32,
     delivered_ce: u32,
@@ -56,14 +56,14 @@ fn mss(chance: &mut Chance) -> u64 {
     [536, 1_448, 8_948, 65_483][chance.below(4) as usize]
 }
 
-impl Socket {
+impl TestSocket {
     fn new(chance: &mut Chance) -> Self {
         let mss = mss(chance);
         let now_us = chance.up_to(1 << 40, 44);
         Self { now_us, delivered: chance.any() as u32, delivered_ce: 0, mss, base_us: 1 + chance.below(100_000) }
     }
 
-    fn report(&mut self, chance: &mut Chance) -> Report {
+    fn report(&mut self, chance: &mut Chance) -> SocketReport {
         self.now_us += chance.up_to(2 * self.base_us, 32);
         let newly = chance.up_to(60, 20) as u32;
         self.delivered = self.delivered.wrapping_add(newly);
@@ -75,7 +75,7 @@ impl Socket {
         }
         let rtt_us = self.base_us + chance.up_to(self.base_us, 24);
         let ago = |us: u64, now: u64| now.saturating_sub(us);
-        Report {
+        SocketReport {
             now_us: self.now_us,
             sent_us: ago(rtt_us, self.now_us),
             delivered_us: ago(rtt_us + chance.below(self.base_us), self.now_us),
@@ -112,7 +112,7 @@ fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack<'static> {
         marked: if chance.one_in(3) { Bytes::new(chance.up_to(9_000, 40)) } else { Bytes::ZERO },
         in_flight: Bytes::new(chance.up_to(1 << 30, 40)),
         delivered,
-        left: if chance.one_in(2) { Bytes::MAX } else { Bytes::new(chance.up_to(1 << 34, 50)) },
+        bytes_remaining: if chance.one_in(2) { Bytes::MAX } else { Bytes::new(chance.up_to(1 << 34, 50)) },
         delivered_at_send: Bytes::new(chance.up_to(1 << 34, 50)),
         delivered_time_at_send: Time::from_ps(now.ps().saturating_sub(chance.up_to(1 << 35, 42))),
         send_elapsed: Span::from_ps(chance.up_to(1 << 34, 40) as i64),
@@ -135,7 +135,7 @@ fn law_loss(chance: &mut Chance, now: &mut Time) -> Loss {
 }
 
 /// Settings with some parameters at an end of their ranges; values beyond another parameter's bound are left out.
-fn settings(row: &Row, chance: &mut Chance) -> Settings {
+fn settings(row: &KernelLaw, chance: &mut Chance) -> Settings {
     let mut params = Vec::new();
     for param in row.kind.info().params {
         if chance.one_in(4) {
@@ -157,10 +157,10 @@ fn settings(row: &Row, chance: &mut Chance) -> Settings {
 }
 
 fn parity<L: Configured + std::fmt::Debug>(name: &str) {
-    if let Err(reason) = &kernel::probe::Probe::get().trial {
+    if let Err(reason) = &kernel::probe::KernelProbe::get().trial {
         return testing::skipped(&format!("is_one::{name}"), reason);
     }
-    let row = Row::of_name(name).expect("a row");
+    let row = KernelLaw::of_name(name).expect("a row");
     let most = calls_to_make();
     let seed = 20_260_101;
     let mut chance = Chance { seed, drawn: 0 };
@@ -168,22 +168,22 @@ fn parity<L: Configured + std::fmt::Debug>(name: &str) {
     while calls < most {
         // The first flows have the defaults, later ones any parameters.
         let settings = if calls < most / 2 { Settings::default() } else { settings(row, &mut chance) };
-        let mut trial = Trial::new(row, &settings).expect("the kernel takes the law");
+        let mut trial = KernelTrial::new(row, &settings).expect("the kernel takes the law");
         let config = *trial.config();
         for _ in 0..20 {
-            let mut socket = Socket::new(&mut chance);
+            let mut socket = TestSocket::new(&mut chance);
             let mut now = Time::ZERO;
-            let first = Call::Begin(socket.report(&mut chance));
-            let mut native = Flow::<L>::new(&config, &Report::default());
+            let first = TrialCall::Begin(socket.report(&mut chance));
+            let mut native = KernelFlow::<L>::new(&config, &SocketReport::default());
             let length = if calls < most / 2 { most / 40 } else { most / 400 };
             for step in 0..length {
                 let call = match (step, chance.below(40)) {
                     (0, _) => first,
-                    (_, 0) => Call::Lost(socket.report(&mut chance)),
-                    (_, 1) => Call::LawLoss(law_loss(&mut chance, &mut now)),
-                    (_, 2) => Call::LawBaseRtt(Span::from_us(1 + chance.up_to(100_000, 36) as i64)),
-                    (_, 3..=10) => Call::LawAck(law_ack(&mut chance, &mut now)),
-                    _ => Call::Acked(socket.report(&mut chance)),
+                    (_, 0) => TrialCall::Lost(socket.report(&mut chance)),
+                    (_, 1) => TrialCall::LawLoss(law_loss(&mut chance, &mut now)),
+                    (_, 2) => TrialCall::LawBaseRtt(Span::from_us(1 + chance.up_to(100_000, 36) as i64)),
+                    (_, 3..=10) => TrialCall::LawAck(law_ack(&mut chance, &mut now)),
+                    _ => TrialCall::Acked(socket.report(&mut chance)),
                 };
                 trial.call(&call).expect("the kernel runs the law");
                 call_natively(&mut native, &config, &call);

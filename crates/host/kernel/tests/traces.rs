@@ -6,32 +6,32 @@ use std::sync::{Arc, Mutex};
 use experiment::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{Ecn, HostId, Phantom, PortConfig, Routes};
-use kernel::host::{Flow, Report};
-use kernel::trial::{Call, Trial, call_natively};
-use kernel::{Row, Settings};
+use kernel::tcp_adapter::{KernelFlow, SocketReport};
+use kernel::trial::{KernelTrial, TrialCall, call_natively};
+use kernel::{KernelLaw, Settings};
 use laws::catalog::Parameters;
-use laws::{Ack, Acted, Configured, ControlLaw, Loss, Notification, Path, Permit};
+use laws::{Ack, Configured, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Calls of each flow, and its path.
-type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
+type CallLog = Arc<Mutex<Vec<(PathInfo, Vec<TrialCall>)>>>;
 
 /// A law that records all its calls.
 struct Noted<L> {
     law: L,
-    calls: Vec<Call>,
-    path: Path,
-    notes: Notes,
+    calls: Vec<TrialCall>,
+    path: PathInfo,
+    notes: CallLog,
 }
 
 impl<L: ControlLaw> ControlLaw for Noted<L> {
     fn on_ack(&mut self, ack: &Ack) {
-        self.calls.push(Call::LawAck(Ack { hops: &[], ..*ack }));
+        self.calls.push(TrialCall::LawAck(Ack { hops: &[], ..*ack }));
         self.law.on_ack(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.calls.push(Call::LawLoss(*loss));
+        self.calls.push(TrialCall::LawLoss(*loss));
         self.law.on_loss(loss);
     }
 
@@ -39,11 +39,11 @@ impl<L: ControlLaw> ControlLaw for Noted<L> {
         self.law.on_notification(notification);
     }
 
-    fn permit(&self) -> Permit {
-        self.law.permit()
+    fn send_limits(&self) -> SendLimits {
+        self.law.send_limits()
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.law.acted()
     }
 }
@@ -86,9 +86,9 @@ fn setup() -> Setup {
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {
-        causes: experiment::Causes::default(),
+        causes: experiment::Dependencies::default(),
         modules: Vec::new(),
-        ties: experiment::Ties::default(),
+        ties: experiment::TieBreak::default(),
         network,
         routes,
         symmetric: false,
@@ -104,19 +104,19 @@ fn setup() -> Setup {
 }
 
 fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
-    if let Err(reason) = &kernel::probe::Probe::get().trial {
+    if let Err(reason) = &kernel::probe::KernelProbe::get().trial {
         return testing::skipped(&format!("hears_the_same::{name}"), reason);
     }
-    let notes = Notes::default();
+    let notes = CallLog::default();
     let setup = setup();
-    let make = |_: &FlowSpec, path: &Path| {
+    let make = |_: &FlowSpec, path: &PathInfo| {
         let law = L::configured(path, L::Params::for_path(path));
         Noted { law, calls: Vec::new(), path: *path, notes: Arc::clone(&notes) }
     };
     engine::run(&setup, 1, make, &mut |_| true);
     let notes = std::mem::take(&mut *notes.lock().expect("the run is over"));
     assert_eq!(notes.len(), setup.flows.len());
-    let row = Row::of_name(name).expect("a row");
+    let row = KernelLaw::of_name(name).expect("a row");
     let (mut acks, mut marks, mut losses) = (0, 0, 0);
     for (number, (path, calls)) in notes.iter().enumerate() {
         let flow = FlowId(number as u32);
@@ -126,21 +126,21 @@ fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
             intra_rtt: path.intra_rtt,
             params: Vec::new(),
         };
-        let mut trial = Trial::new(row, &settings).expect("the kernel takes the law");
+        let mut trial = KernelTrial::new(row, &settings).expect("the kernel takes the law");
         let config = *trial.config();
-        let first = Call::Begin(Report { mss: path.mss.get(), ..Report::default() });
-        let mut native = Flow::<L>::new(&config, &Report::default());
+        let first = TrialCall::Begin(SocketReport { mss: path.mss.get(), ..SocketReport::default() });
+        let mut native = KernelFlow::<L>::new(&config, &SocketReport::default());
         for (step, call) in std::iter::once(&first).chain(calls).enumerate() {
             trial.call(call).expect("the kernel runs the law");
             call_natively(&mut native, &config, call);
             assert_eq!(trial.flow::<L>(), native, "{name}, {flow:?}, call {step}: {call:?}");
             assert_eq!(trial.verdict(), native.verdict());
             match call {
-                Call::LawAck(ack) => {
+                TrialCall::LawAck(ack) => {
                     acks += 1;
                     marks += u64::from(!ack.marked.is_zero());
                 }
-                Call::LawLoss(_) => losses += 1,
+                TrialCall::LawLoss(_) => losses += 1,
                 _ => {}
             }
         }

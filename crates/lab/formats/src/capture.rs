@@ -17,13 +17,13 @@ use pcap_parser::pcapng::Block;
 use pcap_parser::{PcapBlockOwned, PcapNGSlice};
 
 use crate::transfers::{Transfer, Transfers};
-use crate::{Error, GZIP, Place, counted};
+use crate::{ByteRange, Error, GZIP, counted};
 
 /// A direction of a flow: source, destination, protocol (IANA's number), and the two ports.
 type Tuple = (IpAddr, IpAddr, u8, u16, u16);
 
 /// State of a flow while the capture is read.
-struct Flow {
+struct CapturedFlow {
     start_ns: i128,
     bytes: u64,
     /// Sequence number after the last TCP byte.
@@ -31,8 +31,8 @@ struct Flow {
 }
 
 #[derive(Default)]
-struct Reading {
-    flows: BTreeMap<Tuple, Flow>,
+struct CaptureState {
+    flows: BTreeMap<Tuple, CapturedFlow>,
     done: Vec<(i128, Transfer)>,
     others: usize,
     groups: usize,
@@ -61,7 +61,7 @@ enum CaptureEnd {
 /// # Errors
 /// If the file is neither pcap nor pcapng, or is malformed. A truncated last packet is omitted.
 pub fn read(file: &[u8]) -> Result<Transfers, Error> {
-    let mut reading = Reading::default();
+    let mut reading = CaptureState::default();
     let mut end = CaptureEnd::Complete;
     if let Ok(capture) = PcapNGSlice::from_slice(file) {
         // Indexed by interface number, and rebuilt for each section: the link type, ticks per second and the offset in
@@ -85,7 +85,7 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
                     let Some(ticks) = ticks(it.if_tsresol) else {
                         let what = format!("interface {} has an if_tsresol of {}", interfaces.len(), it.if_tsresol);
                         let expected = "expected a time of 10^-19 s or 2^-63 s at the finest";
-                        return Err(Error::bytes(Place::new(0..file.len()), what, expected));
+                        return Err(Error::bytes(ByteRange::new(0..file.len()), what, expected));
                     };
                     // `pcap_parser` reads this one option as little-endian, whatever the section is.
                     let offset = if big_endian { it.if_tsoffset.swap_bytes() } else { it.if_tsoffset };
@@ -93,7 +93,7 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
                 }
                 Block::EnhancedPacket(packet) => {
                     let Some(&(link, ticks, offset)) = interfaces.get(packet.if_id as usize) else {
-                        let at = Place::new(0..file.len());
+                        let at = ByteRange::new(0..file.len());
                         let what = format!("a packet came by interface {}, which is not described", packet.if_id);
                         return Err(Error::bytes(at, what, format!("expected one of {}", interfaces.len())));
                     };
@@ -110,9 +110,9 @@ pub fn read(file: &[u8]) -> Result<Transfers, Error> {
         end = capture.packets(file, &mut reading)?;
     } else {
         return Err(if file.starts_with(&GZIP) {
-            Error::bytes(Place::new(0..2), "the capture is compressed", "expected what `gunzip` makes of it")
+            Error::bytes(ByteRange::new(0..2), "the capture is compressed", "expected what `gunzip` makes of it")
         } else {
-            Error::bytes(Place::new(0..0), "this is no capture", "expected pcap or pcapng")
+            Error::bytes(ByteRange::new(0..0), "this is no capture", "expected pcap or pcapng")
         });
     }
     Ok(reading.finish(end))
@@ -160,7 +160,7 @@ impl Pcap {
     }
 
     /// Reads the packets.
-    fn packets(&self, file: &[u8], reading: &mut Reading) -> Result<CaptureEnd, Error> {
+    fn packets(&self, file: &[u8], reading: &mut CaptureState) -> Result<CaptureEnd, Error> {
         let mut at = Self::HEADER;
         while at < file.len() {
             let word = |place: usize| {
@@ -174,7 +174,7 @@ impl Pcap {
                 let what = format!("a packet's time has {fraction} of {} parts of a second", self.ticks);
                 let expected =
                     "expected less than a second: the magic number says how fine times are, and in which byte order";
-                return Err(Error::bytes(Place::new(at + 4..at + 8), what, expected));
+                return Err(Error::bytes(ByteRange::new(at + 4..at + 8), what, expected));
             }
             let begin = at + self.header;
             let Some(data) = begin.checked_add(kept as usize).and_then(|end| file.get(begin..end)) else {
@@ -188,7 +188,7 @@ impl Pcap {
     }
 }
 
-impl Reading {
+impl CaptureState {
     /// Counts a packet captured at `time`: `length` bytes long, with `data` as the captured part.
     fn packet(&mut self, link: i32, time: i128, data: &[u8], length: u32) {
         let sliced = match link {
@@ -258,7 +258,7 @@ impl Reading {
         if payload == 0 {
             return Some(());
         }
-        let flow = self.flows.entry(tuple).or_insert(Flow { start_ns: time, bytes: 0, next: None });
+        let flow = self.flows.entry(tuple).or_insert(CapturedFlow { start_ns: time, bytes: 0, next: None });
         flow.start_ns = flow.start_ns.min(time);
         let Some((number, _)) = tcp else {
             flow.bytes += u64::from(payload);
@@ -300,9 +300,9 @@ impl Reading {
     }
 }
 
-fn transfer(tuple: &Tuple, flow: &Flow) -> (i128, Transfer) {
+fn transfer(tuple: &Tuple, flow: &CapturedFlow) -> (i128, Transfer) {
     let (from, to, ..) = tuple;
-    let at = Place::default();
+    let at = ByteRange::default();
     (flow.start_ns, Transfer { start_ns: 0, from: from.to_string(), to: to.to_string(), bytes: flow.bytes, at })
 }
 
@@ -316,16 +316,16 @@ mod tests {
 
     /// Kind of a TCP packet.
     #[derive(Clone, Copy, PartialEq)]
-    enum Segment {
+    enum TcpSegment {
         Syn,
         Data,
     }
 
     /// Creates a TCP packet from one address of a network to another, with a payload.
-    fn tcp(from: u8, to: u8, number: u32, payload: usize, segment: Segment) -> Vec<u8> {
+    fn tcp(from: u8, to: u8, number: u32, payload: usize, segment: TcpSegment) -> Vec<u8> {
         let ip = PacketBuilder::ethernet2([1; 6], [2; 6]).ipv4([10, 0, 0, from], [10, 0, 0, to], 64);
         let packet = ip.tcp(5_000, 443, number, 1_000);
-        let packet = if segment == Segment::Syn { packet.syn() } else { packet };
+        let packet = if segment == TcpSegment::Syn { packet.syn() } else { packet };
         let mut bytes = Vec::new();
         packet.write(&mut bytes, &vec![7; payload]).unwrap();
         bytes
@@ -420,19 +420,19 @@ mod tests {
 
     fn packets() -> Vec<(u32, Vec<u8>)> {
         vec![
-            (1_000_000, tcp(1, 2, 99, 0, Segment::Syn)),
-            (1_000_010, tcp(1, 2, 100, 1_000, Segment::Data)),
+            (1_000_000, tcp(1, 2, 99, 0, TcpSegment::Syn)),
+            (1_000_010, tcp(1, 2, 100, 1_000, TcpSegment::Data)),
             // Answers without payload are no flow.
-            (1_000_020, tcp(2, 1, 7, 0, Segment::Data)),
-            (1_000_030, tcp(1, 2, 2_100, 500, Segment::Data)),
+            (1_000_020, tcp(2, 1, 7, 0, TcpSegment::Data)),
+            (1_000_030, tcp(1, 2, 2_100, 500, TcpSegment::Data)),
             // Late and duplicate segments count once.
-            (1_000_040, tcp(1, 2, 1_100, 1_000, Segment::Data)),
-            (1_000_050, tcp(1, 2, 100, 1_000, Segment::Data)),
+            (1_000_040, tcp(1, 2, 1_100, 1_000, TcpSegment::Data)),
+            (1_000_050, tcp(1, 2, 100, 1_000, TcpSegment::Data)),
             (1_000_060, udp(300)),
             (1_000_070, udp(300)),
             // Another connection on the same ports.
-            (1_000_080, tcp(1, 2, 77, 0, Segment::Syn)),
-            (1_000_090, tcp(1, 2, 78, 5, Segment::Data)),
+            (1_000_080, tcp(1, 2, 77, 0, TcpSegment::Syn)),
+            (1_000_090, tcp(1, 2, 78, 5, TcpSegment::Data)),
             (1_000_099, vec![0; 60]),
         ]
     }
@@ -472,7 +472,7 @@ mod tests {
     /// `if_tsresol` of pcapng is a power of 10, or of 2 with the highest bit set.
     #[test]
     fn times_of_pcapng_are_of_any_resolution() {
-        let late: Vec<(u32, Vec<u8>)> = vec![(0, tcp(1, 2, 9, 5, Segment::Data)), (1_500_000, udp(3))];
+        let late: Vec<(u32, Vec<u8>)> = vec![(0, tcp(1, 2, 9, 5, TcpSegment::Data)), (1_500_000, udp(3))];
         for (resolution, time) in [
             (6, (|us| us) as fn(u64) -> u64),
             (9, |us| us * 1_000),
@@ -493,7 +493,7 @@ mod tests {
     fn sections_of_pcapng_have_a_byte_order_each() {
         let mut file = section(&[(10_000_000, udp(3))], NANOSECONDS);
         let big_endian = Section { big_endian: true, if_tsoffset: 5, ..NANOSECONDS };
-        file.extend(section(&[(6_000_000, tcp(1, 2, 9, 5, Segment::Data))], big_endian));
+        file.extend(section(&[(6_000_000, tcp(1, 2, 9, 5, TcpSegment::Data))], big_endian));
         let read = read(&file).unwrap();
         let shown: Vec<_> = read.list.iter().map(|it| (it.start_ns, it.bytes)).collect();
         assert_eq!(shown, [(0, 3), (1_000_000_000, 5)]);

@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 
-use crate::goal::{Edge, Goal, OpKind, Rank};
+use crate::goal::{Goal, OpDependency, OpKind, Rank};
 use crate::index::index32;
-use crate::rings::{Collective, MOST, Maker, Membership};
-use crate::{Error, GZIP, Place};
+use crate::rings::{Collective, MAX, Maker, Membership};
+use crate::{ByteRange, Error, GZIP};
 
 /// The message before the nodes.
 #[derive(Clone, PartialEq, Message)]
@@ -36,12 +36,12 @@ const VERSION: &str = "0.0.4";
 struct AttributeProto {
     #[prost(string, tag = "1")]
     name: String,
-    #[prost(oneof = "Value", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29")]
-    value: Option<Value>,
+    #[prost(oneof = "AttrValue", tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 29")]
+    value: Option<AttrValue>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-enum Value {
+enum AttrValue {
     #[prost(int32, tag = "7")]
     Int32(i32),
     #[prost(int64, tag = "9")]
@@ -88,7 +88,7 @@ const OF_COLLECTIVES: u32 = 1 << 31;
 
 /// Statistics of the traces, in addition to the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Found {
+pub struct ChakraStats {
     /// Collectives with something to send, each counted once.
     pub collectives: usize,
     /// Collectives of no bytes, each counted once: nothing is sent.
@@ -100,22 +100,22 @@ pub struct Found {
 }
 
 /// Groups of ranks by their names (`pg_name`).
-pub type Groups = BTreeMap<String, Vec<u32>>;
+pub type ProcessGroups = BTreeMap<String, Vec<u32>>;
 
 /// A collective of a group, as each of its ranks states it.
-struct Said {
+struct CollectiveRecord {
     tag: u32,
     kind: i64,
     /// Input of each of them.
     bytes: u64,
 }
 
-struct Reading<'a> {
-    groups: &'a Groups,
+struct TraceReader<'a> {
+    groups: &'a ProcessGroups,
     all: Vec<u32>,
-    collectives: BTreeMap<(Option<String>, u32), Said>,
+    collectives: BTreeMap<(Option<String>, u32), CollectiveRecord>,
     ops: usize,
-    found: Found,
+    found: ChakraStats,
 }
 
 /// Reads the traces of all ranks, in their order, and joins them to a schedule.
@@ -123,9 +123,9 @@ struct Reading<'a> {
 /// # Errors
 /// The number of the file and its error: not a trace, a node that waits for a missing one, a collective that is unknown
 /// or on which the ranks of its group disagree, a message to a rank without a file.
-pub fn read(files: &[impl AsRef<[u8]>], groups: &Groups) -> Result<(Goal, Found), (usize, Error)> {
+pub fn read(files: &[impl AsRef<[u8]>], groups: &ProcessGroups) -> Result<(Goal, ChakraStats), (usize, Error)> {
     let all = (0..index32(files.len())).collect();
-    let mut reading = Reading { groups, all, collectives: BTreeMap::new(), ops: 0, found: Found::default() };
+    let mut reading = TraceReader { groups, all, collectives: BTreeMap::new(), ops: 0, found: ChakraStats::default() };
     let mut ranks = Vec::with_capacity(files.len());
     for (number, file) in files.iter().enumerate() {
         ranks.push(reading.rank(file.as_ref(), index32(number)).map_err(|error| (number, error))?);
@@ -140,12 +140,16 @@ struct Messages<'a> {
     /// The version of the schema that the metadata state.
     version: String,
     /// The nodes after the metadata, and their positions.
-    nodes: Vec<(&'a [u8], Place)>,
+    nodes: Vec<(&'a [u8], ByteRange)>,
 }
 
 fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
     if file.starts_with(&GZIP) {
-        return Err(Error::bytes(Place::new(0..2), "the trace is compressed", "expected what `gunzip` makes of it"));
+        return Err(Error::bytes(
+            ByteRange::new(0..2),
+            "the trace is compressed",
+            "expected what `gunzip` makes of it",
+        ));
     }
     let (mut messages, mut at) = (Vec::new(), 0);
     while at < file.len() {
@@ -153,14 +157,14 @@ fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
         let length = prost::decode_length_delimiter(&mut rest).ok().filter(|&length| length <= rest.len());
         let Some(length) = length else {
             let what = "this is no length of a message that is there";
-            return Err(Error::bytes(Place::new(at..file.len()), what, "expected Chakra's protobuf messages"));
+            return Err(Error::bytes(ByteRange::new(at..file.len()), what, "expected Chakra's protobuf messages"));
         };
         let begin = file.len() - rest.len();
-        messages.push((&file[begin..begin + length], Place::new(begin..begin + length)));
+        messages.push((&file[begin..begin + length], ByteRange::new(begin..begin + length)));
         at = begin + length;
     }
     if messages.is_empty() {
-        return Err(Error::bytes(Place::new(0..0), "the trace is empty", "expected metadata and nodes"));
+        return Err(Error::bytes(ByteRange::new(0..0), "the trace is empty", "expected metadata and nodes"));
     }
     let (first, at) = messages.remove(0);
     let metadata = MetadataProto::decode(first).map_err(|_| {
@@ -170,12 +174,12 @@ fn messages(file: &[u8]) -> Result<Messages<'_>, Error> {
     Ok(Messages { version: metadata.version, nodes: messages })
 }
 
-impl Reading<'_> {
+impl TraceReader<'_> {
     fn rank(&mut self, file: &[u8], rank: u32) -> Result<Rank, Error> {
         let mut made = Rank::default();
         // By id: the first operations of a node, and the last one.
         let mut nodes: BTreeMap<u64, (std::ops::Range<u32>, u32)> = BTreeMap::new();
-        let mut waits: Vec<(std::ops::Range<u32>, u64, u64, Place)> = Vec::new();
+        let mut waits: Vec<(std::ops::Range<u32>, u64, u64, ByteRange)> = Vec::new();
         let mut count: BTreeMap<Option<String>, u32> = BTreeMap::new();
         let Messages { version, nodes: messages } = messages(file)?;
         if version != VERSION {
@@ -218,7 +222,7 @@ impl Reading<'_> {
                 }
                 7 => {
                     let group = node.attr.iter().find_map(|attr| match &attr.value {
-                        Some(Value::Text(name)) if attr.name == "pg_name" && !name.is_empty() => Some(name.clone()),
+                        Some(AttrValue::Text(name)) if attr.name == "pg_name" && !name.is_empty() => Some(name.clone()),
                         _ => None,
                     });
                     self.collective(&node, rank, group, &mut count, &mut maker)?
@@ -230,10 +234,10 @@ impl Reading<'_> {
                 }
             };
             self.ops += made.ops.len() - first as usize;
-            if self.ops > MOST {
+            if self.ops > MAX {
                 return Err(Error::bytes(
                     at,
-                    format!("over {MOST} operations"),
+                    format!("over {MAX} operations"),
                     "expected fewer or smaller collectives",
                 ));
             }
@@ -249,7 +253,7 @@ impl Reading<'_> {
                 let what = format!("node {id} waits for node {on}, which is not there");
                 return Err(Error::bytes(at, what, "expected the id of a node of this trace"));
             };
-            made.edges.extend(ops.map(|op| Edge { op, on: *last, begun: false }));
+            made.edges.extend(ops.map(|op| OpDependency { op, on: *last, begun: false }));
         }
         made.edges.sort_unstable();
         made.edges.dedup();
@@ -290,7 +294,7 @@ impl Reading<'_> {
         let bytes = if kind == 9 { n } else { node.size(at)? };
         let nth = count.entry(group.clone()).or_default();
         let next = OF_COLLECTIVES + (index32(self.collectives.len()) & (OF_COLLECTIVES - 1));
-        let known = self.collectives.entry((group, *nth)).or_insert(Said { tag: next, kind, bytes });
+        let known = self.collectives.entry((group, *nth)).or_insert(CollectiveRecord { tag: next, kind, bytes });
         *nth += 1;
         if (known.kind, known.bytes) != (kind, bytes) {
             let what = format!(
@@ -326,20 +330,22 @@ impl Reading<'_> {
 impl NodeProto {
     fn number(&self, name: &str) -> Option<i64> {
         match &self.attr.iter().find(|attr| attr.name == name)?.value {
-            Some(Value::Int32(number) | Value::Sint32(number) | Value::Sfixed32(number)) => Some((*number).into()),
-            Some(Value::Int64(number) | Value::Sint64(number) | Value::Sfixed64(number)) => Some(*number),
-            Some(Value::Uint32(number) | Value::Fixed32(number)) => Some((*number).into()),
-            Some(Value::Uint64(number) | Value::Fixed64(number)) => i64::try_from(*number).ok(),
-            Some(Value::Text(_)) | None => None,
+            Some(AttrValue::Int32(number) | AttrValue::Sint32(number) | AttrValue::Sfixed32(number)) => {
+                Some((*number).into())
+            }
+            Some(AttrValue::Int64(number) | AttrValue::Sint64(number) | AttrValue::Sfixed64(number)) => Some(*number),
+            Some(AttrValue::Uint32(number) | AttrValue::Fixed32(number)) => Some((*number).into()),
+            Some(AttrValue::Uint64(number) | AttrValue::Fixed64(number)) => i64::try_from(*number).ok(),
+            Some(AttrValue::Text(_)) | None => None,
         }
     }
 
-    fn size(&self, at: Place) -> Result<u64, Error> {
+    fn size(&self, at: ByteRange) -> Result<u64, Error> {
         let size = self.number("comm_size").and_then(|size| u64::try_from(size).ok());
         size.ok_or_else(|| self.wrong(at, "no `comm_size`", "expected a number of bytes, from 0 up"))
     }
 
-    fn wrong(&self, at: Place, what: &str, expected: &str) -> Error {
+    fn wrong(&self, at: ByteRange, what: &str, expected: &str) -> Error {
         Error::bytes(at, format!("node {} has {what}", self.id), expected)
     }
 }
@@ -350,7 +356,7 @@ mod tests {
 
     use super::*;
 
-    fn attr(name: &str, value: Value) -> AttributeProto {
+    fn attr(name: &str, value: AttrValue) -> AttributeProto {
         AttributeProto { name: name.into(), value: Some(value) }
     }
 
@@ -368,8 +374,13 @@ mod tests {
     }
 
     fn collective(id: u64, kind: i64, bytes: i64, group: &str) -> NodeProto {
-        let size = attr("comm_size", Value::Int64(bytes));
-        node(id, 7, &[], vec![attr("comm_type", Value::Int64(kind)), size, attr("pg_name", Value::Text(group.into()))])
+        let size = attr("comm_size", AttrValue::Int64(bytes));
+        node(
+            id,
+            7,
+            &[],
+            vec![attr("comm_type", AttrValue::Int64(kind)), size, attr("pg_name", AttrValue::Text(group.into()))],
+        )
     }
 
     #[test]
@@ -377,26 +388,26 @@ mod tests {
         let calc = NodeProto { duration_micros: 5, ..node(1, 4, &[], vec![]) };
         let comm = |name: &str, other| {
             vec![
-                attr("comm_size", Value::Uint64(9)),
-                attr(name, Value::Int32(other)),
-                attr("comm_tag", Value::Uint32(3)),
+                attr("comm_size", AttrValue::Uint64(9)),
+                attr(name, AttrValue::Int32(other)),
+                attr("comm_tag", AttrValue::Uint32(3)),
             ]
         };
         let files =
             [file(&[calc, node(2, 5, &[1], comm("comm_dst", 1))]), file(&[node(7, 6, &[], comm("comm_src", 0))])];
-        let (goal, found) = read(&files, &Groups::new()).unwrap();
+        let (goal, found) = read(&files, &ProcessGroups::new()).unwrap();
         let kinds = |rank: usize| goal.ranks[rank].ops.iter().map(|op| op.kind).collect::<Vec<_>>();
         assert_eq!(kinds(0), [OpKind::Calc { ns: 5_000 }, OpKind::Send { bytes: 9, to: 1, tag: 3 }]);
         assert_eq!(kinds(1), [OpKind::Recv { bytes: 9, from: 0, tag: 3 }]);
-        assert_eq!(goal.ranks[0].edges, [Edge { op: 1, on: 0, begun: false }]);
-        assert_eq!(found, Found::default());
+        assert_eq!(goal.ranks[0].edges, [OpDependency { op: 1, on: 0, begun: false }]);
+        assert_eq!(found, ChakraStats::default());
     }
 
     /// Bytes that each of three ranks sends and receives, by kinds of collectives, with an input of 300 bytes each: an all-gather
     /// hands on two others' inputs, the others two thirds of an input, an all-reduce twice that.
     #[test]
     fn collectives_move_their_bytes() {
-        let groups = Groups::from([("g".to_owned(), vec![3, 0, 2])]);
+        let groups = ProcessGroups::from([("g".to_owned(), vec![3, 0, 2])]);
         for (kind, each) in [(0, 4 * 100), (2, 2 * 300), (7, 200), (8, 200), (6, 200), (9, 4)] {
             let member = file(&[collective(1, kind, 300, "g")]);
             let files = [member.clone(), file(&[]), member.clone(), member];
@@ -426,7 +437,7 @@ mod tests {
     #[test]
     fn a_collective_of_no_bytes_sends_nothing() {
         let member = file(&[collective(1, 2, 0, ""), node(2, 4, &[1], vec![])]);
-        let (goal, found) = read(&[member.clone(), member], &Groups::new()).unwrap();
+        let (goal, found) = read(&[member.clone(), member], &ProcessGroups::new()).unwrap();
         assert!(goal.ranks.iter().flat_map(|rank| &rank.ops).all(|op| matches!(op.kind, OpKind::Calc { .. })));
         assert_eq!((found.collectives, found.empty), (0, 1));
     }
@@ -435,16 +446,16 @@ mod tests {
     #[test]
     fn numbers_of_all_types_are_read() {
         let values = [
-            Value::Int32(300),
-            Value::Int64(300),
-            Value::Uint32(300),
-            Value::Uint64(300),
-            Value::Sint32(300),
-            Value::Sint64(300),
-            Value::Fixed32(300),
-            Value::Fixed64(300),
-            Value::Sfixed32(300),
-            Value::Sfixed64(300),
+            AttrValue::Int32(300),
+            AttrValue::Int64(300),
+            AttrValue::Uint32(300),
+            AttrValue::Uint64(300),
+            AttrValue::Sint32(300),
+            AttrValue::Sint64(300),
+            AttrValue::Fixed32(300),
+            AttrValue::Fixed64(300),
+            AttrValue::Sfixed32(300),
+            AttrValue::Sfixed64(300),
         ];
         for value in values {
             assert_eq!(node(1, 7, &[], vec![attr("comm_size", value)]).number("comm_size"), Some(300));
@@ -455,17 +466,17 @@ mod tests {
     fn other_versions_are_told() {
         let mut newer = file(&[]);
         newer[7] = b'5';
-        let (_, found) = read(&[newer, file(&[])], &Groups::new()).unwrap();
+        let (_, found) = read(&[newer, file(&[])], &ProcessGroups::new()).unwrap();
         assert_eq!(found.other_versions, BTreeSet::from(["0.0.5".to_owned()]));
         // A file of an older schema begins with a node.
         let older = file(&[node(1, 4, &[], vec![])])[8..].to_vec();
-        let (_, error) = read(&[older], &Groups::new()).unwrap_err();
+        let (_, error) = read(&[older], &ProcessGroups::new()).unwrap_err();
         assert_eq!(error.byte_range(), 1..5);
     }
 
     #[test]
     fn mistakes_have_their_place() {
-        let said = |files: &[Vec<u8>]| read(files, &Groups::new()).unwrap_err();
+        let said = |files: &[Vec<u8>]| read(files, &ProcessGroups::new()).unwrap_err();
         let one = |nodes: &[NodeProto], start, name: &str| {
             let (number, error) = said(&[file(nodes), file(&[])]);
             assert_eq!((number, error.byte_range().start), (0, start), "{error}");
@@ -474,11 +485,11 @@ mod tests {
         one(&[node(1, 4, &[9], vec![])], 9, "node 9");
         one(&[node(1, 4, &[], vec![]), node(1, 4, &[], vec![])], 14, "id 1");
         one(&[node(1, 5, &[], vec![])], 9, "`comm_size`");
-        one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(1))])], 9, "`comm_dst`");
+        one(&[node(1, 5, &[], vec![attr("comm_size", AttrValue::Int64(1))])], 9, "`comm_dst`");
         one(&[collective(1, 0, 8, "x")], 9, "`x`");
         one(&[collective(1, 3, 8, "")], 9, "type 3");
-        one(&[node(1, 7, &[], vec![attr("comm_size", Value::Int64(1))])], 9, "`comm_type`");
-        one(&[node(1, 5, &[], vec![attr("comm_size", Value::Int64(0))])], 9, "");
+        one(&[node(1, 7, &[], vec![attr("comm_size", AttrValue::Int64(1))])], 9, "`comm_type`");
+        one(&[node(1, 5, &[], vec![attr("comm_size", AttrValue::Int64(0))])], 9, "");
         one(&[collective(1, 0, -8, "")], 9, "`comm_size`");
         let (number, error) = said(&[file(&[collective(1, 0, 8, "")]), file(&[collective(1, 0, 9, "")])]);
         assert_eq!((number, error.byte_range().start), (1, 9), "{error}");
@@ -495,7 +506,7 @@ mod tests {
                 let at = at % bytes.len();
                 bytes[at] = byte;
             }
-            let _ = read(&[bytes.clone(), bytes], &Groups::new());
+            let _ = read(&[bytes.clone(), bytes], &ProcessGroups::new());
         }
     }
 }

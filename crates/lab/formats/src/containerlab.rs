@@ -8,23 +8,23 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, Span};
 
-use crate::graph::{Direction, Graph, Link, Names, Node};
+use crate::graph::{Graph, GraphLink, GraphNode, LinkDirection, NodeNames};
 use crate::lines::Lines;
-use crate::{Error, Place, counted};
+use crate::{ByteRange, Error, counted};
 
 /// Maximum nesting depth of values.
 const DEPTH: usize = 64;
 
 /// A value of a file.
-enum Value<'a> {
-    Scalar(Cow<'a, str>, Place),
-    List(Vec<Value<'a>>, Place),
-    Table(Vec<(Value<'a>, Value<'a>)>, Place),
-    Alias(Place),
+enum TopologyValue<'a> {
+    Scalar(Cow<'a, str>, ByteRange),
+    List(Vec<TopologyValue<'a>>, ByteRange),
+    Table(Vec<(TopologyValue<'a>, TopologyValue<'a>)>, ByteRange),
+    Alias(ByteRange),
 }
 
-impl<'a> Value<'a> {
-    fn at(&self) -> Place {
+impl<'a> TopologyValue<'a> {
+    fn at(&self) -> ByteRange {
         match self {
             Self::Scalar(_, at) | Self::List(_, at) | Self::Table(_, at) | Self::Alias(at) => *at,
         }
@@ -37,7 +37,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn get(&self, key: &str) -> Option<&Value<'a>> {
+    fn get(&self, key: &str) -> Option<&TopologyValue<'a>> {
         match self {
             Self::Table(entries, _) => {
                 entries.iter().find(|(known, _)| known.text() == Some(key)).map(|(_, value)| value)
@@ -48,49 +48,49 @@ impl<'a> Value<'a> {
 }
 
 /// A list or table that is being read.
-struct Open<'a> {
+struct OpenContainer<'a> {
     table: bool,
-    values: Vec<Value<'a>>,
-    at: Place,
+    values: Vec<TopologyValue<'a>>,
+    at: ByteRange,
 }
 
-impl<'a> Open<'a> {
-    fn closed(self) -> Value<'a> {
+impl<'a> OpenContainer<'a> {
+    fn closed(self) -> TopologyValue<'a> {
         if !self.table {
-            return Value::List(self.values, self.at);
+            return TopologyValue::List(self.values, self.at);
         }
         let mut values = self.values.into_iter();
         let mut entries = Vec::new();
         while let (Some(key), Some(value)) = (values.next(), values.next()) {
             entries.push((key, value));
         }
-        Value::Table(entries, self.at)
+        TopologyValue::Table(entries, self.at)
     }
 }
 
-fn tree<'a>(text: &'a str) -> Result<Option<Value<'a>>, Error> {
+fn tree<'a>(text: &'a str) -> Result<Option<TopologyValue<'a>>, Error> {
     let lines = Lines::new(text);
     let place = |span: Span| {
         let start = lines.byte(span.start.line().saturating_sub(1), span.start.col());
         let end = lines.byte(span.end.line().saturating_sub(1), span.end.col());
-        Place::new(start..end.max(start))
+        ByteRange::new(start..end.max(start))
     };
-    let mut open: Vec<Open<'a>> = Vec::new();
+    let mut open: Vec<OpenContainer<'a>> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let at = lines.from(error.marker().line().saturating_sub(1), error.marker().col());
             Error::text(at, format!("this is not YAML: {}", error.info()), "expected a containerlab topology")
         })?;
         let value = match event {
-            Event::Scalar(text, ..) => Value::Scalar(text, place(span)),
-            Event::Alias(_) => Value::Alias(place(span)),
+            Event::Scalar(text, ..) => TopologyValue::Scalar(text, place(span)),
+            Event::Alias(_) => TopologyValue::Alias(place(span)),
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 if open.len() >= DEPTH {
                     let what = format!("values lie over {DEPTH} deep in each other");
                     return Err(Error::text(place(span), what, "expected a containerlab topology"));
                 }
                 let table = matches!(event, Event::MappingStart(..));
-                open.push(Open { table, values: Vec::new(), at: place(span) });
+                open.push(OpenContainer { table, values: Vec::new(), at: place(span) });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -116,14 +116,18 @@ fn tree<'a>(text: &'a str) -> Result<Option<Value<'a>>, Error> {
 /// If the text is not YAML or has no `topology.nodes`, or a link has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
     let Some(root) = tree(text)? else {
-        return Err(Error::text(Place::new(0..0), "the file is empty", "expected a containerlab topology"));
+        return Err(Error::text(ByteRange::new(0..0), "the file is empty", "expected a containerlab topology"));
     };
     let topology = root.get("topology");
-    let Some(Value::Table(nodes, _)) = topology.and_then(|topology| topology.get("nodes")) else {
-        return Err(Error::text(Place::new(0..0), "there is no `topology.nodes`", "expected a containerlab topology"));
+    let Some(TopologyValue::Table(nodes, _)) = topology.and_then(|topology| topology.get("nodes")) else {
+        return Err(Error::text(
+            ByteRange::new(0..0),
+            "there is no `topology.nodes`",
+            "expected a containerlab topology",
+        ));
     };
     let mut graph = Graph::default();
-    let mut names = Names::default();
+    let mut names = NodeNames::default();
     for (key, value) in nodes {
         let Some(name) = key.text() else {
             return Err(Error::text(key.at(), "this is no name of a node", "expected a text"));
@@ -135,17 +139,17 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                 "expected the nodes themselves",
             ));
         }
-        names.add(&mut graph, Node { name: name.to_owned(), position: None, at: key.at() })?;
+        names.add(&mut graph, GraphNode { name: name.to_owned(), position: None, at: key.at() })?;
     }
     let mut outside = 0;
     match topology.and_then(|topology| topology.get("links")) {
         None => {}
-        Some(Value::List(links, _)) => {
+        Some(TopologyValue::List(links, _)) => {
             for link in links {
                 match ends(link, &names)? {
                     Some(ends) => {
-                        let direction = Direction::Both;
-                        graph.links.push(Link { ends, direction, rate: None, delay: None, at: link.at() });
+                        let direction = LinkDirection::Both;
+                        graph.links.push(GraphLink { ends, direction, rate: None, delay: None, at: link.at() });
                     }
                     None => outside += 1,
                 }
@@ -163,21 +167,21 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 }
 
 /// Returns the ends of a link; none if it leads out of the lab.
-fn ends(link: &Value<'_>, names: &Names) -> Result<Option<[u32; 2]>, Error> {
+fn ends(link: &TopologyValue<'_>, names: &NodeNames) -> Result<Option<[u32; 2]>, Error> {
     const EXPECTED: &str = "expected endpoints: [\"a:eth1\", \"b:eth1\"]";
-    if link.get("type").and_then(Value::text).is_some_and(|kind| kind != "veth") {
+    if link.get("type").and_then(TopologyValue::text).is_some_and(|kind| kind != "veth") {
         return Ok(None);
     }
-    let Some(Value::List(endpoints, at)) = link.get("endpoints") else {
+    let Some(TopologyValue::List(endpoints, at)) = link.get("endpoints") else {
         return Err(Error::text(link.at(), "this link has no list of endpoints", EXPECTED));
     };
     let [a, b] = endpoints.as_slice() else {
         return Err(Error::text(*at, format!("{} endpoints", endpoints.len()), EXPECTED));
     };
-    let end = |endpoint: &Value<'_>| {
+    let end = |endpoint: &TopologyValue<'_>| {
         let name = match endpoint {
-            Value::Scalar(text, _) => Some(text.split_once(':').map_or(text.as_ref(), |(node, _)| node)),
-            other => other.get("node").and_then(Value::text),
+            TopologyValue::Scalar(text, _) => Some(text.split_once(':').map_or(text.as_ref(), |(node, _)| node)),
+            other => other.get("node").and_then(TopologyValue::text),
         };
         let name = name.ok_or_else(|| Error::text(endpoint.at(), "this endpoint names no node", EXPECTED))?;
         if matches!(name, "host" | "mgmt-net" | "macvlan" | "dummy") {

@@ -6,12 +6,12 @@ use thiserror::Error;
 
 /// A range of bytes in a file. Files are shorter than 4 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub struct Place {
+pub struct ByteRange {
     start: u32,
     end: u32,
 }
 
-impl Place {
+impl ByteRange {
     /// Creates a range from these bytes of a file.
     pub fn new(range: Range<usize>) -> Self {
         let saturated = |at| u32::try_from(at).unwrap_or(u32::MAX);
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("{what}: {expected}")]
     Text {
         /// Position in the file.
-        at: Place,
+        at: ByteRange,
         /// Description of the error, as a sentence.
         what: String,
         /// Description of the accepted input.
@@ -46,7 +46,7 @@ pub enum Error {
     #[error("byte {}: {what}: {expected}", at.range().start)]
     Bytes {
         /// Position in the file.
-        at: Place,
+        at: ByteRange,
         /// Description of the error, as a sentence.
         what: String,
         /// Description of the accepted input.
@@ -56,17 +56,17 @@ pub enum Error {
 
 impl Error {
     /// Returns an error in a text file.
-    pub(crate) fn text(at: Place, what: impl Into<String>, expected: impl Into<String>) -> Self {
+    pub(crate) fn text(at: ByteRange, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Text { at, what: what.into(), expected: expected.into() }
     }
 
     /// Returns an error in a binary file.
-    pub(crate) fn bytes(at: Place, what: impl Into<String>, expected: impl Into<String>) -> Self {
+    pub(crate) fn bytes(at: ByteRange, what: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Bytes { at, what: what.into(), expected: expected.into() }
     }
 
     /// Returns its position in the file.
-    pub fn at(&self) -> Place {
+    pub fn at(&self) -> ByteRange {
         match self {
             Self::Text { at, .. } | Self::Bytes { at, .. } => *at,
         }

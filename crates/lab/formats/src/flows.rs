@@ -1,12 +1,12 @@
 //! Flows as plain CSV: `start,from,to,bytes`. Units are in the values or in the header: `start_s`, `size_KB`.
 
 use crate::graph::Quoted;
-use crate::table::{Heading, Table, with_unit};
-use crate::{Error, Place};
+use crate::table::{CsvTable, Heading, with_unit};
+use crate::{ByteRange, Error};
 
 /// A flow, with values as written in the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Flow {
+pub struct QuotedFlow {
     /// Start time, with the unit.
     pub start: Quoted,
     /// Sender.
@@ -16,16 +16,16 @@ pub struct Flow {
     /// Amount, with the unit.
     pub bytes: Quoted,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// Reads flows.
 ///
 /// # Errors
 /// If a column is missing or unknown, or a cell is empty.
-pub fn read(text: &str) -> Result<Vec<Flow>, Error> {
+pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
     const EXPECTED: &str = "expected start,from,to,bytes; a unit may stand in it, as in start_s and size_KB";
-    let mut table = Table::new(text)?;
+    let mut table = CsvTable::new(text)?;
     let header = |what: String| Error::text(table.header_at, what, EXPECTED);
     let [mut start, mut from, mut to, mut bytes] = [const { None }; 4];
     for (column, heading) in table.header().iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn read(text: &str) -> Result<Vec<Flow>, Error> {
         let quoted = |column: usize, unit: &str, what: &str| {
             cell(column, what).map(|text| Quoted { text: with_unit(&text, unit), at: row.at })
         };
-        flows.push(Flow {
+        flows.push(QuotedFlow {
             start: quoted(start.0, &start.1, "start")?,
             from: cell(from, "sender")?,
             to: cell(to, "receiver")?,

@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 
 use crate::index::index32;
-use crate::{Error, Place};
+use crate::{ByteRange, Error};
 
 /// A graph.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Graph {
     /// Nodes in the order of the file. Their names are unique.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// Links in the order of the file.
-    pub links: Vec<Link>,
+    pub links: Vec<GraphLink>,
     /// Descriptions of omitted contents.
     pub left_out: Vec<String>,
 }
 
 /// A node.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Node {
+pub struct GraphNode {
     /// Its name.
     pub name: String,
     /// Geographic position.
     pub position: Option<Position>,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// A geographic position, in degrees.
@@ -45,22 +45,22 @@ impl Position {
 
 /// A link.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Link {
+pub struct GraphLink {
     /// Its nodes, as indices into [`Graph::nodes`].
     pub ends: [u32; 2],
     /// Direction in which it transmits.
-    pub direction: Direction,
+    pub direction: LinkDirection,
     /// Its rate, if the file has it.
     pub rate: Option<Capacity>,
     /// Its delay, if the file has it.
     pub delay: Option<Delay>,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// Direction in which a link transmits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum LinkDirection {
     /// Both directions, each at its rate.
     Both,
     /// From its first end to its second.
@@ -93,16 +93,16 @@ pub struct Quoted {
     /// The value.
     pub text: String,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// Nodes by name, while a graph is read.
 #[derive(Default)]
-pub(crate) struct Names(BTreeMap<String, u32>);
+pub(crate) struct NodeNames(BTreeMap<String, u32>);
 
-impl Names {
+impl NodeNames {
     /// Adds a node; refuses a second node with the same name.
-    pub(crate) fn add(&mut self, graph: &mut Graph, node: Node) -> Result<u32, Error> {
+    pub(crate) fn add(&mut self, graph: &mut Graph, node: GraphNode) -> Result<u32, Error> {
         let number = index32(graph.nodes.len());
         if self.0.insert(node.name.clone(), number).is_some() {
             let what = format!("two nodes are called `{}`", node.name);
@@ -113,18 +113,18 @@ impl Names {
     }
 
     /// Returns the node with this name, added if it is new.
-    pub(crate) fn of(&mut self, graph: &mut Graph, name: &str, at: Place) -> u32 {
+    pub(crate) fn of(&mut self, graph: &mut Graph, name: &str, at: ByteRange) -> u32 {
         let known = self.0.get(name).copied();
         known.unwrap_or_else(|| {
             let number = index32(graph.nodes.len());
             self.0.insert(name.to_owned(), number);
-            graph.nodes.push(Node { name: name.to_owned(), position: None, at });
+            graph.nodes.push(GraphNode { name: name.to_owned(), position: None, at });
             number
         })
     }
 
     /// Returns the node with this name, which must exist.
-    pub(crate) fn known(&self, name: &str, at: Place) -> Result<u32, Error> {
+    pub(crate) fn known(&self, name: &str, at: ByteRange) -> Result<u32, Error> {
         let found = self.0.get(name).copied();
         found.ok_or_else(|| Error::text(at, format!("there is no node `{name}`"), "expected the name of a node"))
     }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node as Element};
 
-use crate::graph::{Capacity, Delay, Direction, Graph, Link, Names, Node, Position, Quoted};
+use crate::graph::{Capacity, Delay, Graph, GraphLink, GraphNode, LinkDirection, NodeNames, Position, Quoted};
 use crate::lines::Lines;
-use crate::{Error, Place, counted};
+use crate::{ByteRange, Error, counted};
 
 /// Reads a graph.
 ///
@@ -28,7 +28,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
     let shift = text.len() - text.trim_start_matches('\u{feff}').len();
     let place = |element: Element<'_, '_>| {
         let range = element.range();
-        Place::new(range.start + shift..range.end + shift)
+        ByteRange::new(range.start + shift..range.end + shift)
     };
     let root = document.root_element();
     let graphs = || root.children().filter(|child| child.tag_name().name() == "graph");
@@ -50,7 +50,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 
     let all_directed = found.attribute("edgedefault") == Some("directed");
     let mut graph = Graph::default();
-    let mut names = Names::default();
+    let mut names = NodeNames::default();
     let labels = labels(elements("node"), &keys);
     let mut by_id: BTreeMap<&str, u32> = BTreeMap::new();
     for element in elements("node") {
@@ -66,7 +66,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
             Some(label) => label.to_owned(),
             None => id.to_owned(),
         };
-        let number = names.add(&mut graph, Node { name, position, at })?;
+        let number = names.add(&mut graph, GraphNode { name, position, at })?;
         if by_id.insert(id, number).is_some() {
             return Err(Error::text(at, format!("two nodes have the id `{id}`"), "expected another id"));
         }
@@ -102,8 +102,14 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                 return Err(Error::text(at, format!("directed=\"{other}\""), "expected true or false"));
             }
         };
-        let direction = if directed { Direction::Forward } else { Direction::Both };
-        graph.links.push(Link { ends: [end("source")?, end("target")?], direction, rate: speed.or(rate), delay, at });
+        let direction = if directed { LinkDirection::Forward } else { LinkDirection::Both };
+        graph.links.push(GraphLink {
+            ends: [end("source")?, end("target")?],
+            direction,
+            rate: speed.or(rate),
+            delay,
+            at,
+        });
     }
     if unread > 0 {
         graph.left_out.push(format!("the LinkSpeed of {}, which is no number with a unit", counted(unread, "edge")));
@@ -112,7 +118,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 }
 
 /// A `<key>`: describes the `<data>` with its id.
-struct Key<'a> {
+struct GraphmlKey<'a> {
     /// Its name, in lower case.
     name: String,
     /// Elements that it is for: `node`, `edge`, `all` or others.
@@ -122,23 +128,23 @@ struct Key<'a> {
 }
 
 /// Returns the keys by their ids.
-fn keys<'a>(root: Element<'a, 'a>) -> BTreeMap<&'a str, Key<'a>> {
+fn keys<'a>(root: Element<'a, 'a>) -> BTreeMap<&'a str, GraphmlKey<'a>> {
     let keys = root.children().filter(|child| child.tag_name().name() == "key");
     let named = |key: Element<'a, 'a>| {
         let name = key.attribute("attr.name")?.to_ascii_lowercase();
         let default = key.children().find(|child| child.tag_name().name() == "default");
         let default = default.map(|default| (default.text().unwrap_or_default().trim(), default));
-        Some((key.attribute("id")?, Key { name, domain: key.attribute("for").unwrap_or("all"), default }))
+        Some((key.attribute("id")?, GraphmlKey { name, domain: key.attribute("for").unwrap_or("all"), default }))
     };
     keys.filter_map(named).collect()
 }
 
 /// By the name of its key: the text of each value, and its element.
-type Values<'a, 'k> = BTreeMap<&'k str, (&'a str, Element<'a, 'a>)>;
+type DataValues<'a, 'k> = BTreeMap<&'k str, (&'a str, Element<'a, 'a>)>;
 
-fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&'a str, Key<'a>>) -> Values<'a, 'k> {
+fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&'a str, GraphmlKey<'a>>) -> DataValues<'a, 'k> {
     let inherited = keys.values().filter(|key| key.domain == "all" || key.domain == element.tag_name().name());
-    let mut values: Values<'a, 'k> = inherited.filter_map(|key| Some((key.name.as_str(), key.default?))).collect();
+    let mut values: DataValues<'a, 'k> = inherited.filter_map(|key| Some((key.name.as_str(), key.default?))).collect();
     let data = element.children().filter(|child| child.tag_name().name() == "data");
     values.extend(data.filter_map(|data| {
         let key = keys.get(data.attribute("key")?)?;
@@ -148,7 +154,7 @@ fn values<'a, 'k>(element: Element<'a, 'a>, keys: &'k BTreeMap<&'a str, Key<'a>>
     values
 }
 
-fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
+fn label<'a>(values: &DataValues<'a, '_>) -> Option<&'a str> {
     let label = ["label", "name"].iter().find_map(|key| values.get(*key))?.0;
     // The Topology Zoo's labels for nodes that its sources do not name.
     (!["None", "?"].contains(&label)).then_some(label)
@@ -157,7 +163,7 @@ fn label<'a>(values: &Values<'a, '_>) -> Option<&'a str> {
 /// Returns the number of nodes with each label.
 fn labels<'a>(
     nodes: impl Iterator<Item = Element<'a, 'a>>,
-    keys: &BTreeMap<&'a str, Key<'a>>,
+    keys: &BTreeMap<&'a str, GraphmlKey<'a>>,
 ) -> BTreeMap<&'a str, usize> {
     let mut labels = BTreeMap::new();
     for node in nodes {
@@ -173,7 +179,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// Returns a link's speed from the Topology Zoo's attributes.
-fn speed(values: &Values<'_, '_>) -> Option<Capacity> {
+fn speed(values: &DataValues<'_, '_>) -> Option<Capacity> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is 1 to 10^15")]
     let bps = |bps: f64| (1.0..1e15).contains(&bps).then(|| Capacity::Bps(bps.round() as u64));
     if let Some(raw) = values.get("linkspeedraw").and_then(|(text, _)| number(text)) {
@@ -247,7 +253,7 @@ mod tests {
             <edge source="a" target="b"><data key="r">40Gbps</data><data key="d">7e-1</data></edge>
             <edge source="a" target="b"><data key="r"/><data key="d">3ms</data></edge></graph></graphml>"#;
         let graph = read(text).unwrap();
-        let rate = |link: &Link| match &link.rate {
+        let rate = |link: &GraphLink| match &link.rate {
             Some(Capacity::Rate(rate)) => rate.text.clone(),
             other => format!("{other:?}"),
         };
@@ -266,11 +272,11 @@ mod tests {
             read(&text).map(|graph| graph.links[0].direction)
         };
         for (default, own, direction) in [
-            (" edgedefault=\"directed\"", "", Direction::Forward),
-            (" edgedefault=\"directed\"", " directed=\"false\"", Direction::Both),
-            (" edgedefault=\"undirected\"", " directed=\"true\"", Direction::Forward),
-            (" edgedefault=\"undirected\"", "", Direction::Both),
-            ("", "", Direction::Both),
+            (" edgedefault=\"directed\"", "", LinkDirection::Forward),
+            (" edgedefault=\"directed\"", " directed=\"false\"", LinkDirection::Both),
+            (" edgedefault=\"undirected\"", " directed=\"true\"", LinkDirection::Forward),
+            (" edgedefault=\"undirected\"", "", LinkDirection::Both),
+            ("", "", LinkDirection::Both),
         ] {
             assert_eq!(of(default, own).unwrap(), direction, "{default}{own}");
         }

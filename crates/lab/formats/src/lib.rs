@@ -33,7 +33,7 @@ pub mod sndlib;
 mod table;
 pub mod transfers;
 
-pub use error::{Error, Place};
+pub use error::{ByteRange, Error};
 
 /// Magic number of gzip files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];

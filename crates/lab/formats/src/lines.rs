@@ -1,6 +1,6 @@
 //! Positions by line and column, as reported by other parsers.
 
-use crate::Place;
+use crate::ByteRange;
 
 /// Index of the line starts of a text.
 pub(crate) struct Lines<'a> {
@@ -22,9 +22,9 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the range from a position to the end of its line.
-    pub(crate) fn from(&self, line: usize, column: usize) -> Place {
+    pub(crate) fn from(&self, line: usize, column: usize) -> ByteRange {
         let start = self.byte(line, column);
         let rest = &self.text[start..];
-        Place::new(start..start + rest.find(['\n', '\r']).unwrap_or(rest.len()))
+        ByteRange::new(start..start + rest.find(['\n', '\r']).unwrap_or(rest.len()))
     }
 }

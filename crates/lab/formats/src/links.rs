@@ -1,16 +1,16 @@
 //! A network as CSV: one link per row, `from,to,rate,delay`. Units are in the values or in the header: `delay_ms`,
 //! `rate_Gbps`. `rate` and `delay` may be missing, as columns or in rows.
 
-use crate::graph::{Capacity, Delay, Direction, Graph, Link, Names, Quoted};
-use crate::table::{Heading, Row, Table, with_unit};
-use crate::{Error, Place};
+use crate::graph::{Capacity, Delay, Graph, GraphLink, LinkDirection, NodeNames, Quoted};
+use crate::table::{CsvRow, CsvTable, Heading, with_unit};
+use crate::{ByteRange, Error};
 
 /// Reads a network.
 ///
 /// # Errors
 /// If the header lacks `from` or `to`, a column is unknown, or a name is empty.
 pub fn read(text: &str) -> Result<Graph, Error> {
-    let mut table = Table::new(text)?;
+    let mut table = CsvTable::new(text)?;
     let (mut from, mut to, mut rate, mut delay) = (None, None, None, None);
     for (column, heading) in table.header().iter().enumerate() {
         let Heading { name, unit } = Heading::of(heading, &["kbps", "Mbps", "Gbps", "Tbps"]);
@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         return Err(header(table.header_at, "this is not the header of a list of links"));
     };
     let mut graph = Graph::default();
-    let mut names = Names::default();
+    let mut names = NodeNames::default();
     while let Some(row) = table.next()? {
         let quoted = |column: &Option<(usize, String)>| {
             let (column, unit) = column.as_ref()?;
@@ -38,19 +38,19 @@ pub fn read(text: &str) -> Result<Graph, Error> {
         };
         let (rate, delay) = (quoted(&rate).map(Capacity::Rate), quoted(&delay).map(Delay::Time));
         let ends = [node(&row, from)?, node(&row, to)?].map(|name| names.of(&mut graph, name, row.at));
-        graph.links.push(Link { ends, direction: Direction::Both, rate, delay, at: row.at });
+        graph.links.push(GraphLink { ends, direction: LinkDirection::Both, rate, delay, at: row.at });
     }
     Ok(graph)
 }
 
-fn node(row: &Row, column: usize) -> Result<&str, Error> {
+fn node(row: &CsvRow, column: usize) -> Result<&str, Error> {
     match row.cell(column) {
         "" => Err(Error::text(row.at, "this link lacks an end", "expected the names of two nodes")),
         name => Ok(name),
     }
 }
 
-fn header(at: Place, what: &str) -> Error {
+fn header(at: ByteRange, what: &str) -> Error {
     Error::text(at, what, "expected from,to,rate,delay; a unit may stand in it, as in delay_ms")
 }
 
@@ -64,7 +64,7 @@ mod tests {
         let graph = read(text).unwrap();
         let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(names, ["a", "b, c", "d"]);
-        let rate = |link: &Link| match &link.rate {
+        let rate = |link: &GraphLink| match &link.rate {
             Some(Capacity::Rate(rate)) => rate.text.clone(),
             _ => String::new(),
         };

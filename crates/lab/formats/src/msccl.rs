@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 
-use crate::goal::{Edge, Goal, Op, OpKind, Rank};
+use crate::goal::{Goal, Op, OpDependency, OpKind, Rank};
 use crate::index::index32;
 use crate::lines::Lines;
-use crate::{Error, Place};
+use crate::{ByteRange, Error};
 
 /// Reads an algorithm that works on `size` bytes: its `nchunksperloop` chunks, one loop. As in the runtime
 /// (`count * sizeMultiplier / nChunksPerLoop`), that is the larger buffer of a rank: the output of an all-gather, the
@@ -49,24 +49,24 @@ pub fn read(text: &str, size: u64) -> Result<Goal, Error> {
 }
 
 /// First and last operation of a step.
-type Ends = (u32, u32);
+type StepOps = (u32, u32);
 
 fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error> {
     let mut made = Rank::default();
     // By block and step.
-    let mut steps: BTreeMap<(u32, u32), Ends> = BTreeMap::new();
+    let mut steps: BTreeMap<(u32, u32), StepOps> = BTreeMap::new();
     // First operations that wait for a step of another block, and the places of these references in the file.
-    let mut waits: Vec<(u32, (u32, u32), Place)> = Vec::new();
+    let mut waits: Vec<(u32, (u32, u32), ByteRange)> = Vec::new();
     for block in gpu.children().filter(|child| child.has_tag_name("tb")) {
         let number_of_block: u32 = number(block, "id", "the block's number", |_| true)?;
         let channel: u32 = number(block, "chan", "a channel", |_| true)?;
-        let peer = |which: &str, at: Place| {
+        let peer = |which: &str, at: ByteRange| {
             let peer = block.attribute(which).unwrap_or("-1");
             let found = peer.parse().ok().filter(|&peer: &u32| peer < gpus && peer != id);
             let what = || format!("block {number_of_block} of GPU {id} has {which}=\"{peer}\"");
             found.ok_or_else(|| Error::text(at, what(), format!("expected another GPU, 0 to {}", gpus - 1)))
         };
-        let mut before: Option<Ends> = None;
+        let mut before: Option<StepOps> = None;
         for (place_of, step) in (0u32..).zip(block.children().filter(|child| child.has_tag_name("step"))) {
             let at = place(step);
             number(step, "s", &format!("{place_of}, for steps are in order"), |&s: &u32| s == place_of)?;
@@ -93,7 +93,7 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
             }
             if sends {
                 if receives {
-                    made.edges.push(Edge { op: first + 1, on: first, begun: false });
+                    made.edges.push(OpDependency { op: first + 1, on: first, begun: false });
                 }
                 let kind = OpKind::Send { bytes: message()?, to: peer("send", at)?, tag: channel };
                 made.ops.push(Op { kind, cpu: number_of_block, at });
@@ -131,12 +131,12 @@ fn rank(gpu: Node<'_, '_>, id: u32, gpus: u32, chunk: u64) -> Result<Rank, Error
 }
 
 /// Returns the dependency of an operation on a step's last one.
-fn after(op: u32, last: u32, rank: &Rank) -> Edge {
-    Edge { op, on: last, begun: matches!(rank.ops[last as usize].kind, OpKind::Send { .. }) }
+fn after(op: u32, last: u32, rank: &Rank) -> OpDependency {
+    OpDependency { op, on: last, begun: matches!(rank.ops[last as usize].kind, OpKind::Send { .. }) }
 }
 
-fn place(element: Node<'_, '_>) -> Place {
-    Place::new(element.range())
+fn place(element: Node<'_, '_>) -> ByteRange {
+    ByteRange::new(element.range())
 }
 
 /// Reads an integer attribute of an element.
@@ -182,7 +182,7 @@ mod tests {
         let [send, recv] = [OpKind::Send { bytes, to: 1, tag }, OpKind::Recv { bytes, from: 1, tag }];
         let kinds: Vec<OpKind> = first.ops.iter().map(|op| op.kind).collect();
         assert_eq!(kinds, [send, recv, send, recv, OpKind::Calc { ns: 0 }]);
-        let edge = |op, on, begun| Edge { op, on, begun };
+        let edge = |op, on, begun| OpDependency { op, on, begun };
         assert_eq!(
             first.edges,
             [edge(1, 0, true), edge(2, 1, false), edge(3, 2, true), edge(3, 4, false), edge(4, 2, true)]

@@ -4,7 +4,7 @@
 //! `dstAddr`, `bytes`), in any case. Times are dates, or seconds since 1970. A record with bytes in both directions is
 //! two transfers. Lines after `Summary` are omitted.
 
-use crate::table::{Row, Table};
+use crate::table::{CsvRow, CsvTable};
 use crate::transfers::{Transfer, Transfers};
 use crate::{Error, counted};
 
@@ -13,7 +13,7 @@ use crate::{Error, counted};
 /// # Errors
 /// If a column is missing, or a time or a number of bytes cannot be read.
 pub fn read(text: &str) -> Result<Transfers, Error> {
-    let mut table = Table::new(text)?;
+    let mut table = CsvTable::new(text)?;
     let (back, packets) = (table.column(&["obyt", "outbytes", "out_bytes"]), table.header_at);
     let column = |names: &[&str]| {
         let found = table.column(names);
@@ -58,14 +58,14 @@ pub fn read(text: &str) -> Result<Transfers, Error> {
     Ok(Transfers::since_the_first(list, left_out))
 }
 
-fn address(row: &Row, column: usize) -> Result<&str, Error> {
+fn address(row: &CsvRow, column: usize) -> Result<&str, Error> {
     match row.cell(column) {
         "" => Err(Error::text(row.at, "this record lacks an address", "expected two addresses")),
         address => Ok(address),
     }
 }
 
-fn number(row: &Row, column: usize) -> Result<u64, Error> {
+fn number(row: &CsvRow, column: usize) -> Result<u64, Error> {
     let cell = row.cell(column);
     cell.parse().map_err(|_| Error::text(row.at, format!("`{cell}` is no number of bytes"), "expected a whole number"))
 }

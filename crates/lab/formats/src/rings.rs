@@ -7,12 +7,12 @@
 //! Formats count a collective's bytes differently. Here `total` is the buffer that is divided among the ranks: the data
 //! that a rank reduces or sends, and for an all-gather the data that all ranks have in the end, n inputs.
 
-use crate::Place;
-use crate::goal::{Edge, Op, OpKind, Rank};
+use crate::ByteRange;
+use crate::goal::{Op, OpDependency, OpKind, Rank};
 use crate::index::index32;
 
 /// Maximum number of operations. More are a mistake: collectives of many ranks have many.
-pub(crate) const MOST: usize = 20_000_000;
+pub(crate) const MAX: usize = 20_000_000;
 
 /// Type of a collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ pub(crate) struct CollectiveOps {
 /// A rank that is being built, and the position in the file of its next operations.
 pub(crate) struct Maker<'a> {
     pub(crate) made: &'a mut Rank,
-    pub(crate) at: Place,
+    pub(crate) at: ByteRange,
 }
 
 impl Maker<'_> {
@@ -63,7 +63,7 @@ impl Maker<'_> {
     pub(crate) fn edge(&mut self, op: u32, on: u32) {
         // The operations after a send of a collective do not wait for its acknowledgement.
         let begun = matches!(self.made.ops[on as usize].kind, OpKind::Send { .. });
-        self.made.edges.push(Edge { op, on, begun });
+        self.made.edges.push(OpDependency { op, on, begun });
     }
 
     /// Appends the operations of a rank in a collective of `total` bytes. `tag` is the collective's own.

@@ -21,13 +21,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::goal::{Goal, OpKind, Rank};
-use crate::rings::{Collective, CollectiveOps, MOST, Maker, Membership};
-use crate::{Error, Place};
+use crate::rings::{Collective, CollectiveOps, MAX, Maker, Membership};
+use crate::{ByteRange, Error};
 
 /// The parallelisms that are read, as the first word of a workload. They differ in recomputation alone.
 pub const POLICIES: [&str; 2] = ["HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_TRANSFORMER"];
 /// Maximum number of ranks. More are a mistake.
-const MOST_RANKS: u64 = 1 << 16;
+const MAX_RANKS: u64 = 1 << 16;
 /// Columns of a layer.
 const COLUMNS: usize = 12;
 const COLLECTIVES: &str =
@@ -35,7 +35,7 @@ const COLLECTIVES: &str =
 
 /// Statistics of the workload, in addition to the schedule.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Found {
+pub struct SimAiStats {
     /// Division of the ranks into groups.
     pub parallel: Parallel,
     /// Layers, each once.
@@ -56,7 +56,7 @@ pub struct Found {
 
 /// Type of a group of ranks that communicate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Group {
+enum RankGroupKind {
     Tensor,
     Expert,
     Data,
@@ -65,18 +65,18 @@ enum Group {
 
 /// Work of a layer in one of its three parts.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct LayerPart {
     compute_ns: u64,
-    shared: Option<(Collective, Group, u64)>,
+    shared: Option<(Collective, RankGroupKind, u64)>,
 }
 
 /// A layer.
 struct Layer {
-    forward: Part,
-    input: Part,
-    weights: Part,
+    forward: LayerPart,
+    input: LayerPart,
+    weights: LayerPart,
     update_ns: u64,
-    at: Place,
+    at: ByteRange,
 }
 
 /// The parallelism: the number of ranks in a group of each type.
@@ -100,7 +100,7 @@ pub struct WorkloadOptions {
 }
 
 /// A word and its position in the file.
-type Word<'a> = (&'a str, Place);
+type SimAiWord<'a> = (&'a str, ByteRange);
 
 /// Reads a workload.
 ///
@@ -108,11 +108,12 @@ type Word<'a> = (&'a str, Place);
 /// If the text is not such a workload: an unknown parallelism, collective or number, a number of layers other than
 /// stated, groups that do not divide the ranks. If it has several pipeline stages, or recomputes layers. If neither it
 /// nor `options` states the number of ranks, or both do and differ.
-pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, Found), Error> {
+pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, SimAiStats), Error> {
     let mut lines = lines(text);
-    let nothing = || Error::text(Place::new(0..0), "the workload is empty", format!("expected {} ...", POLICIES[0]));
+    let nothing =
+        || Error::text(ByteRange::new(0..0), "the workload is empty", format!("expected {} ...", POLICIES[0]));
     let header = lines.next().ok_or_else(nothing)?;
-    let mut found = Found::default();
+    let mut found = SimAiStats::default();
     let parallel = parallel(&header, options.ranks, &mut found)?;
     let after = header[header.len() - 1].1;
     let counted =
@@ -132,7 +133,7 @@ pub fn read(text: &str, options: WorkloadOptions) -> Result<(Goal, Found), Error
 }
 
 /// Returns the words of lines that are not empty.
-fn lines(text: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
+fn lines(text: &str) -> impl Iterator<Item = Vec<SimAiWord<'_>>> {
     let mut start = 0;
     let all = text.split_inclusive('\n').map(move |line| {
         let begin = start;
@@ -140,26 +141,26 @@ fn lines(text: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
         let place = move |word: &str| {
             // A word is a part of its line, so the difference of their addresses is its place.
             let at = begin + (word.as_ptr() as usize - line.as_ptr() as usize);
-            Place::new(at..at + word.len())
+            ByteRange::new(at..at + word.len())
         };
         line.trim_start_matches('\u{feff}').split_whitespace().map(|word| (word, place(word))).collect::<Vec<_>>()
     });
     all.filter(|words| !words.is_empty())
 }
 
-fn number((word, at): Word<'_>, what: &str) -> Result<u64, Error> {
+fn number((word, at): SimAiWord<'_>, what: &str) -> Result<u64, Error> {
     let bad = |_| Error::text(at, format!("`{word}` is not {what}"), "expected a whole number from 0 up");
     word.parse().map_err(bad)
 }
 
 /// Reads the parallelism from the first line; `ranks` applies if it does not state the number of ranks.
-fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Result<Parallel, Error> {
+fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats) -> Result<Parallel, Error> {
     let (policy, at) = header[0];
     if !POLICIES.contains(&policy) {
         let what = format!("the parallelism `{policy}`");
         return Err(Error::text(at, what, format!("expected {}", POLICIES.join(" or "))));
     }
-    let mut said: BTreeMap<&str, (u64, Place)> = BTreeMap::new();
+    let mut said: BTreeMap<&str, (u64, ByteRange)> = BTreeMap::new();
     let mut words = header[1..].iter().copied().peekable();
     while let Some((key, at)) = words.next() {
         // AICB writes `pp_comm` without a colon, too.
@@ -240,8 +241,8 @@ fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Resul
             ));
         }
     };
-    if all > MOST_RANKS {
-        return Err(Error::text(all_at, format!("{all} ranks"), format!("expected up to {MOST_RANKS}")));
+    if all > MAX_RANKS {
+        return Err(Error::text(all_at, format!("{all} ranks"), format!("expected up to {MAX_RANKS}")));
     }
     if all % tensor != 0 {
         let what = format!("tensor-parallel groups of {tensor} do not divide {all} ranks");
@@ -262,7 +263,7 @@ fn parallel(header: &[Word<'_>], ranks: Option<u32>, found: &mut Found) -> Resul
     Ok(found.parallel)
 }
 
-fn layer(words: &[Word<'_>]) -> Result<Layer, Error> {
+fn layer(words: &[SimAiWord<'_>]) -> Result<Layer, Error> {
     let at = words[0].1.to(words[words.len() - 1].1);
     if words.len() != COLUMNS {
         let what = format!("a layer of {} columns", words.len());
@@ -270,26 +271,27 @@ fn layer(words: &[Word<'_>]) -> Result<Layer, Error> {
         return Err(Error::text(at, what, columns));
     }
     let time = |column: usize| number(words[column], "a time in ns");
-    let part = |first: usize, own: Group| {
+    let part = |first: usize, own: RankGroupKind| {
         let (shared, bytes) = (shared(words[first + 1], own)?, number(words[first + 2], "a number of bytes")?);
         let shared = shared.map(|(what, group)| (what, group, bytes));
-        Ok(Part { compute_ns: time(first)?, shared })
+        Ok(LayerPart { compute_ns: time(first)?, shared })
     };
     Ok(Layer {
-        forward: part(2, Group::Tensor)?,
-        input: part(5, Group::Tensor)?,
-        weights: part(8, Group::Data)?,
+        forward: part(2, RankGroupKind::Tensor)?,
+        input: part(5, RankGroupKind::Tensor)?,
+        weights: part(8, RankGroupKind::Data)?,
         update_ns: time(11)?,
         at,
     })
 }
 
 /// Returns the collective that a word names, with the group that it names, or else with `own`.
-fn shared((word, at): Word<'_>, own: Group) -> Result<Option<(Collective, Group)>, Error> {
+fn shared((word, at): SimAiWord<'_>, own: RankGroupKind) -> Result<Option<(Collective, RankGroupKind)>, Error> {
     if word == "NONE" {
         return Ok(None);
     }
-    let suffixes = [("_DP_EP", Group::DataOfExpert), ("_EP", Group::Expert), ("_DP", Group::Data)];
+    let suffixes =
+        [("_DP_EP", RankGroupKind::DataOfExpert), ("_EP", RankGroupKind::Expert), ("_DP", RankGroupKind::Data)];
     let suffixed = suffixes.iter().find_map(|&(suffix, group)| Some((word.strip_suffix(suffix)?, group)));
     let (name, group) = suffixed.unwrap_or((word, own));
     let what = match name {
@@ -302,47 +304,47 @@ fn shared((word, at): Word<'_>, own: Group) -> Result<Option<(Collective, Group)
     Ok(Some((what, group)))
 }
 
-impl Part {
+impl LayerPart {
     /// Returns the group of its collective, if that transfers any bytes.
-    fn group(self) -> Option<Group> {
+    fn group(self) -> Option<RankGroupKind> {
         self.shared.filter(|(.., bytes)| *bytes > 0).map(|(_, group, _)| group)
     }
 }
 
 impl Layer {
-    fn parts(&self) -> [Part; 3] {
+    fn parts(&self) -> [LayerPart; 3] {
         [self.forward, self.input, self.weights]
     }
 }
 
 impl Parallel {
     /// Returns the number of ranks in a group.
-    fn ranks(self, group: Group) -> u32 {
+    fn ranks(self, group: RankGroupKind) -> u32 {
         match group {
-            Group::Tensor => self.tensor,
-            Group::Expert => self.expert,
-            Group::Data => self.data,
-            Group::DataOfExpert => self.data / self.expert,
+            RankGroupKind::Tensor => self.tensor,
+            RankGroupKind::Expert => self.expert,
+            RankGroupKind::Data => self.data,
+            RankGroupKind::DataOfExpert => self.data / self.expert,
         }
     }
 
     /// Returns the ranks of a rank's group, and its place among them.
-    fn members(self, group: Group, rank: u32) -> (Vec<u32>, usize) {
+    fn members(self, group: RankGroupKind, rank: u32) -> (Vec<u32>, usize) {
         let (place, d) = (rank % self.tensor, rank / self.tensor);
         let at = |d: u32| place + self.tensor * d;
         let expert = d % self.expert;
         match group {
-            Group::Tensor => ((0..self.tensor).map(|place| place + self.tensor * d).collect(), place as usize),
-            Group::Expert => ((d - expert..d - expert + self.expert).map(at).collect(), expert as usize),
-            Group::Data => ((0..self.data).map(at).collect(), d as usize),
-            Group::DataOfExpert => {
+            RankGroupKind::Tensor => ((0..self.tensor).map(|place| place + self.tensor * d).collect(), place as usize),
+            RankGroupKind::Expert => ((d - expert..d - expert + self.expert).map(at).collect(), expert as usize),
+            RankGroupKind::Data => ((0..self.data).map(at).collect(), d as usize),
+            RankGroupKind::DataOfExpert => {
                 ((expert..self.data).step_by(self.expert as usize).map(at).collect(), (d / self.expert) as usize)
             }
         }
     }
 
     /// Counts collectives.
-    fn count(self, layers: &[Layer], found: &mut Found) {
+    fn count(self, layers: &[Layer], found: &mut SimAiStats) {
         for (_, group, bytes) in layers.iter().flat_map(Layer::parts).filter_map(|part| part.shared) {
             match (bytes, self.ranks(group)) {
                 (0, _) => found.empty += 1,
@@ -358,14 +360,14 @@ impl Parallel {
         let ranks = self.tensor * self.data;
         let parts = || layers.iter().flat_map(Layer::parts);
         let each: usize = parts().map(|part| self.ops(part)).fold(layers.len(), usize::saturating_add);
-        if each.saturating_mul(passes as usize).saturating_mul(ranks as usize) > MOST {
-            let what = format!("over {MOST} operations of {ranks} ranks");
+        if each.saturating_mul(passes as usize).saturating_mul(ranks as usize) > MAX {
+            let what = format!("over {MAX} operations of {ranks} ranks");
             return Err(Error::text(layers[0].at, what, "expected fewer ranks, layers or passes"));
         }
-        let used: BTreeSet<Group> = parts().filter_map(Part::group).collect();
+        let used: BTreeSet<RankGroupKind> = parts().filter_map(LayerPart::group).collect();
         let rank = |number: u32| {
             let groups = used.iter().map(|&group| (group, self.members(group, number))).collect();
-            let mut walk = Walk { groups, now: None, last: BTreeMap::new(), tag: 0 };
+            let mut walk = RankWalk { groups, now: None, last: BTreeMap::new(), tag: 0 };
             let (mut made, mut updated) = (Rank::default(), vec![None; layers.len()]);
             for _ in 0..passes {
                 walk.pass(layers, &mut updated, &mut made);
@@ -379,8 +381,8 @@ impl Parallel {
 
     /// Returns the maximum number of operations of a part: its computation, and those of a collective with the two that
     /// wait for it and for the previous one.
-    fn ops(self, part: Part) -> usize {
-        let steps = |(what, group, _): (Collective, Group, u64)| {
+    fn ops(self, part: LayerPart) -> usize {
+        let steps = |(what, group, _): (Collective, RankGroupKind, u64)| {
             let rounds = if what == Collective::AllReduce { 2 } else { 1 };
             2 * rounds * (self.ranks(group) as usize - 1) + 3
         };
@@ -389,18 +391,18 @@ impl Parallel {
 }
 
 /// State of a rank while its schedule is built.
-struct Walk {
+struct RankWalk {
     /// The rank's own group of each type: its members, and the rank's place among them.
-    groups: BTreeMap<Group, (Vec<u32>, usize)>,
+    groups: BTreeMap<RankGroupKind, (Vec<u32>, usize)>,
     /// Operation that the next computation waits for.
     now: Option<u32>,
     /// The last operation of the last weight gradient collective of each group.
-    last: BTreeMap<Group, u32>,
+    last: BTreeMap<RankGroupKind, u32>,
     /// Tag of the next collective.
     tag: u32,
 }
 
-impl Walk {
+impl RankWalk {
     /// Appends one pass through all layers and back. `updated` contains the operation that ends the last update of each
     /// layer.
     fn pass(&mut self, layers: &[Layer], updated: &mut [Option<u32>], made: &mut Rank) {
@@ -439,7 +441,7 @@ impl Walk {
     }
 
     /// Appends a collective after an operation. Returns the operation that ends it.
-    fn together(&mut self, shared: Option<(Collective, Group, u64)>, after: u32, maker: &mut Maker<'_>) -> u32 {
+    fn together(&mut self, shared: Option<(Collective, RankGroupKind, u64)>, after: u32, maker: &mut Maker<'_>) -> u32 {
         // All ranks count alike, so a number is the same collective on each of them.
         self.tag += 1;
         let Some((what, group, bytes @ 1..)) = shared else { return after };
@@ -478,11 +480,11 @@ mod tests {
             groups.dedup();
             groups
         };
-        assert_eq!(of(Group::Tensor), [[0, 1], [2, 3], [4, 5], [6, 7]]);
-        assert_eq!(of(Group::Data), [[0, 2, 4, 6], [1, 3, 5, 7]]);
-        assert_eq!(of(Group::Expert), [[0, 2], [1, 3], [4, 6], [5, 7]]);
-        assert_eq!(of(Group::DataOfExpert), [[0, 4], [1, 5], [2, 6], [3, 7]]);
-        for group in [Group::Tensor, Group::Data, Group::Expert, Group::DataOfExpert] {
+        assert_eq!(of(RankGroupKind::Tensor), [[0, 1], [2, 3], [4, 5], [6, 7]]);
+        assert_eq!(of(RankGroupKind::Data), [[0, 2, 4, 6], [1, 3, 5, 7]]);
+        assert_eq!(of(RankGroupKind::Expert), [[0, 2], [1, 3], [4, 6], [5, 7]]);
+        assert_eq!(of(RankGroupKind::DataOfExpert), [[0, 4], [1, 5], [2, 6], [3, 7]]);
+        for group in [RankGroupKind::Tensor, RankGroupKind::Data, RankGroupKind::Expert, RankGroupKind::DataOfExpert] {
             for rank in 0..8 {
                 let (members, place) = parallel.members(group, rank);
                 assert_eq!((members[place], members.len()), (rank, parallel.ranks(group) as usize));

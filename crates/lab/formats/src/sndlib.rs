@@ -5,13 +5,13 @@
 //! are geographic or those of a drawing, which the format does not state either: if one node's are not degrees, none
 //! are.
 
-use crate::graph::{Capacity, Direction, Graph, Link, Names, Node, Position};
-use crate::{Error, Place};
+use crate::graph::{Capacity, Graph, GraphLink, GraphNode, LinkDirection, NodeNames, Position};
+use crate::{ByteRange, Error};
 
-type Word<'a> = (&'a str, Place);
+type SndlibWord<'a> = (&'a str, ByteRange);
 
 /// Words, and brackets one by one; without comments and the line `?SNDlib ...`.
-fn words(text: &str) -> Vec<Word<'_>> {
+fn words(text: &str) -> Vec<SndlibWord<'_>> {
     let mut words = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -29,7 +29,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
                     }
                     _ => rest.find(ends).unwrap_or(rest.len()),
                 };
-                words.push((&rest[..length], Place::new(start + at..start + at + length)));
+                words.push((&rest[..length], ByteRange::new(start + at..start + at + length)));
                 at += length;
             }
         }
@@ -38,22 +38,22 @@ fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-struct Reader<'a> {
-    words: Vec<Word<'a>>,
+struct WordReader<'a> {
+    words: Vec<SndlibWord<'a>>,
     at: usize,
     end: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WordReader<'a> {
     fn peek(&self) -> Option<&'a str> {
         self.words.get(self.at).map(|word| word.0)
     }
 
-    fn needed(&mut self, expected: &str) -> Result<Word<'a>, Error> {
+    fn needed(&mut self, expected: &str) -> Result<SndlibWord<'a>, Error> {
         let word = self.words.get(self.at).copied();
         self.at += 1;
         word.ok_or_else(|| {
-            Error::text(Place::new(self.end..self.end), "the file ends here", format!("expected {expected}"))
+            Error::text(ByteRange::new(self.end..self.end), "the file ends here", format!("expected {expected}"))
         })
     }
 
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self, what: &str) -> Result<(f64, Place), Error> {
+    fn number(&mut self, what: &str) -> Result<(f64, ByteRange), Error> {
         let (word, at) = self.needed(what)?;
         let number = word.parse().ok().filter(|number: &f64| number.is_finite());
         let number =
@@ -93,10 +93,10 @@ impl<'a> Reader<'a> {
 /// # Errors
 /// If the text is not in SNDlib's native format, or a link has an unknown end.
 pub fn read(text: &str) -> Result<Graph, Error> {
-    let mut reader = Reader { words: words(text), at: 0, end: text.len() };
+    let mut reader = WordReader { words: words(text), at: 0, end: text.len() };
     let mut graph = Graph::default();
-    let mut names = Names::default();
-    let mut ends: Vec<[Word<'_>; 2]> = Vec::new();
+    let mut names = NodeNames::default();
+    let mut ends: Vec<[SndlibWord<'_>; 2]> = Vec::new();
     let mut drawn = false;
     while reader.peek().is_some() {
         let (section, at) = reader.needed("a section")?;
@@ -119,7 +119,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                             reader.skip()?;
                         }
                     }
-                    names.add(&mut graph, Node { name: name.to_owned(), position, at })?;
+                    names.add(&mut graph, GraphNode { name: name.to_owned(), position, at })?;
                 }
                 reader.bracket(")")?;
             }
@@ -130,7 +130,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
                     ends.push([reader.needed("a node")?, reader.needed("a node")?]);
                     reader.bracket(")")?;
                     let rate = capacity(&mut reader)?.map(Capacity::Units);
-                    graph.links.push(Link { ends: [0; 2], direction: Direction::Both, rate, delay: None, at });
+                    graph.links.push(GraphLink { ends: [0; 2], direction: LinkDirection::Both, rate, delay: None, at });
                 }
                 reader.bracket(")")?;
             }
@@ -158,9 +158,9 @@ pub fn read(text: &str) -> Result<Graph, Error> {
 
 /// Reads the fields after a link's ends: the installed capacity and its cost, routing cost, setup cost, and modules in
 /// brackets. Each of these may be missing from some place on.
-fn capacity(reader: &mut Reader<'_>) -> Result<Option<f64>, Error> {
+fn capacity(reader: &mut WordReader<'_>) -> Result<Option<f64>, Error> {
     let mut found = None;
-    let is_number = |reader: &Reader<'_>| reader.peek().is_some_and(|word| word.parse::<f64>().is_ok());
+    let is_number = |reader: &WordReader<'_>| reader.peek().is_some_and(|word| word.parse::<f64>().is_ok());
     for place in 0..4 {
         // A number may also be the name of the next link, which a bracket follows.
         if !is_number(reader) || reader.words.get(reader.at + 1).is_some_and(|word| word.0 == "(") && place == 0 {

@@ -2,32 +2,32 @@
 
 use csv::{Position, ReaderBuilder, StringRecord, Trim};
 
-use crate::{Error, Place};
+use crate::{ByteRange, Error};
 
 /// A table's rows.
-pub(crate) struct Table<'a> {
+pub(crate) struct CsvTable<'a> {
     text: &'a str,
     shift: usize,
     header: Vec<String>,
     /// Position of the header.
-    pub(crate) header_at: Place,
+    pub(crate) header_at: ByteRange,
     reader: csv::Reader<&'a [u8]>,
 }
 
 /// A row and its position in the file.
-pub(crate) struct Row {
+pub(crate) struct CsvRow {
     cells: StringRecord,
-    pub(crate) at: Place,
+    pub(crate) at: ByteRange,
 }
 
-impl Row {
+impl CsvRow {
     /// Returns a cell; empty if the row is shorter.
     pub(crate) fn cell(&self, column: usize) -> &str {
         self.cells.get(column).unwrap_or_default()
     }
 }
 
-impl<'a> Table<'a> {
+impl<'a> CsvTable<'a> {
     /// Reads the header. Cells are separated by commas, or by semicolons or tabs where the header has no comma.
     pub(crate) fn new(text: &'a str) -> Result<Self, Error> {
         let body = text.trim_start_matches('\u{feff}');
@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
         let mut record = StringRecord::new();
         let there = reader.read_record(&mut record).map_err(|error| broken(&error))?;
         if !there {
-            return Err(Error::text(Place::new(0..0), "the table is empty", "expected a header"));
+            return Err(Error::text(ByteRange::new(0..0), "the table is empty", "expected a header"));
         }
         let header_at = line_of(text, shift, record.position());
         let header = record.iter().map(|cell| cell.trim_start_matches('#').trim().to_owned()).collect();
@@ -62,11 +62,11 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the next row; none at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Row>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<CsvRow>, Error> {
         let mut cells = StringRecord::new();
         let there = self.reader.read_record(&mut cells).map_err(|error| broken(&error))?;
         let at = line_of(self.text, self.shift, cells.position());
-        Ok(there.then_some(Row { cells, at }))
+        Ok(there.then_some(CsvRow { cells, at }))
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn with_unit(cell: &str, unit: &str) -> String {
 
 fn broken(error: &csv::Error) -> Error {
     let at = error.position().map_or(0, byte_of);
-    Error::text(Place::new(at..at), format!("this is not CSV: {error}"), "expected cells with commas between them")
+    Error::text(ByteRange::new(at..at), format!("this is not CSV: {error}"), "expected cells with commas between them")
 }
 
 /// Returns the offset of a position in a text.
@@ -109,15 +109,15 @@ fn byte_of(position: &Position) -> usize {
 }
 
 /// Returns the line of a record.
-fn line_of(text: &str, shift: usize, position: Option<&Position>) -> Place {
+fn line_of(text: &str, shift: usize, position: Option<&Position>) -> ByteRange {
     let from = position.map_or(0, byte_of).saturating_add(shift).min(text.len());
     // Lines before a record, such as comments, count as part of it.
     let mut start = from;
     for line in text.get(from..).unwrap_or_default().split_inclusive('\n') {
         if !line.trim().is_empty() && !line.starts_with('#') {
-            return Place::new(start..start + line.trim_end().len());
+            return ByteRange::new(start..start + line.trim_end().len());
         }
         start += line.len();
     }
-    Place::new(from..from)
+    ByteRange::new(from..from)
 }

@@ -1,6 +1,6 @@
 //! Transfers between two named ends, as in lists, flow records and captures.
 
-use crate::Place;
+use crate::ByteRange;
 
 /// One transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub struct Transfer {
     /// Size in bytes.
     pub bytes: u64,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// The transfers of a file.

@@ -26,11 +26,11 @@ pub struct ReportData {
     /// Warnings about the report as a whole, to be read before using the numbers.
     pub warnings: Vec<String>,
     /// Warnings of runs, grouped by cause.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<WarningGroupData>,
     /// Conditions of the comparison, one line each: initial windows, bandwidth-delay products, loads.
     pub conditions: Vec<String>,
     /// Claims of a paper and the measured results.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimData>,
     /// Averages over seeds, as the scenario specifies them.
     pub averages: Vec<Averages>,
     /// Slowdowns over all seeds together: one row per scheme, class of flows and point of the grid.
@@ -42,13 +42,13 @@ pub struct ReportData {
     /// Number of points of the grid that `pooled` and `slowest` omit: the last ones.
     pub points_left_out: u64,
     /// The runs, in display order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunData>,
 }
 
 /// A group of warnings with one cause, and its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cause {
+pub struct WarningGroupData {
     /// Number and names of the runs.
     pub runs: String,
     /// Warning of the first run.
@@ -82,7 +82,7 @@ pub struct AverageRow {
 /// A value and its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Interval {
+pub struct IntervalData {
     /// Measured value.
     pub value: f64,
     /// The lower end.
@@ -94,9 +94,9 @@ pub struct Interval {
 /// Ratio of a quantile to that of another scheme, for the same flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ratio {
+pub struct RatioData {
     /// The ratio.
-    pub of: Interval,
+    pub of: IntervalData,
     /// Set if the interval excludes 1: the schemes differ by more than chance.
     pub differs: bool,
 }
@@ -116,13 +116,13 @@ pub struct Pooled {
     /// Set if there are so few flows that the slowest one determines the 99th percentile.
     pub few: bool,
     /// The median.
-    pub p50: Interval,
+    pub p50: IntervalData,
     /// The 99th percentile.
-    pub p99: Interval,
+    pub p99: IntervalData,
     /// Display name of the scheme in the denominator of ratios.
     pub first: String,
     /// Ratios of both quantiles to those of that scheme; none for that scheme itself.
-    pub ratios: Option<[Ratio; 2]>,
+    pub ratios: Option<[RatioData; 2]>,
 }
 
 /// Attribute counted for flows.
@@ -214,7 +214,7 @@ pub struct SlowFlow {
 /// A claim of a paper and the measured result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Claim {
+pub struct ClaimData {
     /// The paper's figure, for instance `Fig. 8`.
     pub figure: String,
     /// The claim's name in the paper's file.
@@ -226,14 +226,14 @@ pub struct Claim {
     /// Measured value, with its unit; empty while pending.
     pub measured: String,
     /// The outcome.
-    pub verdict: Verdict,
+    pub verdict: VerdictData,
     /// Reason for the outcome, if one is needed; may be empty.
     pub note: String,
 }
 
 /// The outcome of a claim, as defined in the book.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
+pub enum VerdictData {
     /// The measured numbers satisfy the claim.
     #[serde(rename = "reproduced")]
     Reproduced,
@@ -255,7 +255,7 @@ pub enum Verdict {
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Run {
+pub struct RunData {
     /// Unique within the report, for instance the run's directory name.
     pub id: String,
     /// Display name of the run, for instance the scheme's name.
@@ -271,19 +271,19 @@ pub struct Run {
     /// shown next to the run's name; the list at the top is made from [`ReportData::causes`].
     pub warnings: Vec<String>,
     /// Distributions of completion times, one for each class of flows.
-    pub distributions: Vec<Distribution>,
+    pub distributions: Vec<DistributionData>,
     /// Sending rates of flows over time.
-    pub rates: Option<Rates>,
+    pub rates: Option<RatesData>,
     /// Queue lengths of ports over time.
-    pub queues: Option<Queues>,
+    pub queues: Option<QueuesData>,
     /// Shared buffers of switches over time: each entry is a switch instead of a port.
-    pub buffers: Option<Queues>,
+    pub buffers: Option<QueuesData>,
     /// Traced state of laws over time.
-    pub traces: Vec<Trace>,
+    pub traces: Vec<TraceData>,
     /// Totals of links or ports.
-    pub links: Vec<Link>,
+    pub links: Vec<LinkData>,
     /// Links that failed, grouped by their times.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailureData>,
     /// Collective operations, in order of their start; only the first of them if there are too many to draw.
     pub collectives: Vec<Collective>,
     /// Number of collective operations.
@@ -293,8 +293,8 @@ pub struct Run {
 /// Links that were down at the same times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Failure {
-    /// Their names, as in [`Link::name`]; some may be omitted.
+pub struct FailureData {
+    /// Their names, as in [`LinkData::name`]; some may be omitted.
     pub links: Vec<String>,
     /// Number of links.
     pub count: u64,
@@ -321,24 +321,24 @@ pub struct Collective {
 }
 
 /// One point of a cumulative distribution: a value, and the share (0 to 1) of flows at or below it.
-pub type Point = (f64, f64);
+pub type CdfPointData = (f64, f64);
 
 /// Completion times of the flows of one class. Points are in increasing order and may be thinned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Distribution {
+pub struct DistributionData {
     /// `all`, `intra`, `inter`, `requests`, `collectives`, or the name of a size bin or of a job.
     pub class: String,
     /// Completion time in nanoseconds and cumulative share.
-    pub fct_ns: Vec<Point>,
+    pub fct_ns: Vec<CdfPointData>,
     /// Completion time over the ideal one (at least 1) and cumulative share.
-    pub slowdown: Vec<Point>,
+    pub slowdown: Vec<CdfPointData>,
 }
 
 /// Sending rates over time, all flows on one time axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rates {
+pub struct RatesData {
     /// Sample times in nanoseconds, increasing.
     pub time_ns: Vec<u64>,
     /// The flows, each with one value for each sample time.
@@ -364,7 +364,7 @@ pub struct FlowRate {
 /// Queue lengths over time, all ports on one time axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Queues {
+pub struct QueuesData {
     /// Sample times in nanoseconds, increasing.
     pub time_ns: Vec<u64>,
     /// The ports, each with one value for each sample time.
@@ -386,7 +386,7 @@ pub struct PortQueue {
 /// Trace of one value from the state of a flow's law.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Trace {
+pub struct TraceData {
     /// The flow's number, as in `flows.parquet`.
     pub flow: u64,
     /// The value's name, its unit last: `cwnd_bytes`, `alpha_ppm`, `srtt_ns`, `pacing_bps`.
@@ -400,7 +400,7 @@ pub struct Trace {
 /// Totals of one link in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Link {
+pub struct LinkData {
     /// The link's name.
     pub name: String,
     /// Type of the link, for instance `host`, `fabric`, `inter-dc`.

@@ -12,7 +12,8 @@ mod data;
 mod page;
 
 pub use data::{
-    AverageRow, Averages, Cause, Claim, Collective, Counted, Distribution, Failure, FlowRate, Interval, Link, Point,
-    Pooled, PortQueue, Queues, Rates, Ratio, ReportData, Run, SlowFlow, Slowest, SlowestOfClass, Trace, Trait, Verdict,
+    AverageRow, Averages, CdfPointData, ClaimData, Collective, Counted, DistributionData, FailureData, FlowRate,
+    IntervalData, LinkData, Pooled, PortQueue, QueuesData, RatesData, RatioData, ReportData, RunData, SlowFlow,
+    Slowest, SlowestOfClass, TraceData, Trait, VerdictData, WarningGroupData,
 };
 pub use page::render;

@@ -1,6 +1,6 @@
 //! The page around the data: head, sections with data, and the inlined assets.
 
-use crate::data::{Queues, ReportData, Run};
+use crate::data::{QueuesData, ReportData, RunData};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ pub fn render(data: &ReportData) -> String {
 }
 
 /// Returns whether there is something to draw.
-fn holds(queues: &Queues) -> bool {
+fn holds(queues: &QueuesData) -> bool {
     !queues.time_ns.is_empty() && !queues.ports.is_empty()
 }
 
@@ -149,7 +149,7 @@ impl Section {
     ];
 
     fn has_data(self, data: &ReportData) -> bool {
-        let any = |test: fn(&Run) -> bool| data.runs.iter().any(test);
+        let any = |test: fn(&RunData) -> bool| data.runs.iter().any(test);
         match self {
             Section::Warnings => !data.warnings.is_empty() || !data.causes.is_empty(),
             Section::Results => any(|run| run.summary.is_object()),
@@ -380,42 +380,42 @@ fn escape_html(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::data::{
-        Averages, Cause, Claim, Collective, Distribution, FlowRate, Link, Pooled, PortQueue, Rates, Slowest,
-        SlowestOfClass, Trace, Verdict,
+        Averages, ClaimData, Collective, DistributionData, FlowRate, LinkData, Pooled, PortQueue, RatesData, Slowest,
+        SlowestOfClass, TraceData, VerdictData, WarningGroupData,
     };
     use serde_json::json;
 
-    fn run_with_everything() -> Run {
-        Run {
+    fn run_with_everything() -> RunData {
+        RunData {
             id: "a".into(),
             label: "A".into(),
             point: vec![("scheme".into(), json!("uno")), ("load".into(), json!(0.4))],
             summary: json!({ "seed": 1, "network": { "pfc_pauses": 2 }, "flows": { "sizes": { "small": {}, "large": {} } } }),
             warnings: vec!["never acted".into()],
-            distributions: vec![Distribution {
+            distributions: vec![DistributionData {
                 class: "all".into(),
                 fct_ns: vec![(1e6, 1.0)],
                 slowdown: vec![(1.0, 1.0)],
             }],
-            rates: Some(Rates {
+            rates: Some(RatesData {
                 time_ns: vec![0, 1],
                 flows: vec![FlowRate { rate_bps: vec![None, Some(1e9)], ..FlowRate::default() }],
                 jain: vec![None, Some(1.0)],
             }),
-            queues: Some(Queues {
+            queues: Some(QueuesData {
                 time_ns: vec![0, 1],
                 ports: ["p", "q"]
                     .map(|name| PortQueue { name: name.into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] })
                     .to_vec(),
             }),
-            buffers: Some(Queues {
+            buffers: Some(QueuesData {
                 time_ns: vec![0],
                 ports: vec![PortQueue { name: "s".into(), queue_bytes: vec![9], phantom_bytes: vec![] }],
             }),
-            traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
+            traces: vec![TraceData { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
             collectives: vec![Collective { job: "j".into(), ..Collective::default() }],
-            links: vec![Link { name: "a>b".into(), utilisation: 0.5, ..Link::default() }],
-            ..Run::default()
+            links: vec![LinkData { name: "a>b".into(), utilisation: 0.5, ..LinkData::default() }],
+            ..RunData::default()
         }
     }
 
@@ -430,11 +430,11 @@ mod tests {
             scenario_toml: "seed = 1\n".into(),
             replay: vec!["narrows run x.toml".into()],
             warnings: vec!["w".into()],
-            causes: vec![Cause { runs: "A".into(), text: "never acted".into() }],
+            causes: vec![WarningGroupData { runs: "A".into(), text: "never acted".into() }],
             averages: vec![Averages { title: "A".into(), ..Averages::default() }],
             pooled: vec![Pooled::default()],
             slowest: vec![Slowest { classes: vec![SlowestOfClass::default()], ..Slowest::default() }],
-            claims: vec![Claim { id: "c".into(), verdict: Verdict::DirectionOnly, ..Claim::default() }],
+            claims: vec![ClaimData { id: "c".into(), verdict: VerdictData::DirectionOnly, ..ClaimData::default() }],
             runs: vec![run_with_everything(), other],
             ..ReportData::default()
         }
@@ -486,7 +486,7 @@ mod tests {
                 }
             }),
             (Section::Sizes, |d| d.runs.iter_mut().for_each(|r| r.summary["flows"]["sizes"] = json!({ "all": {} }))),
-            (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
+            (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(RatesData::default()))),
             (Section::Heat, |d| d.runs.iter_mut().flat_map(|r| &mut r.queues).for_each(|q| q.ports.truncate(1))),
             (Section::Buffers, |d| d.runs.iter_mut().for_each(|r| r.buffers = None)),
             (Section::Pauses, |d| d.runs.iter_mut().for_each(|r| r.summary["network"]["pfc_pauses"] = json!(0))),
@@ -513,14 +513,14 @@ mod tests {
 
     #[test]
     fn axes_leave_out_schemes_seeds_and_what_never_changes() {
-        let at = |scheme: &str, seed: u32, load: f64| Run {
+        let at = |scheme: &str, seed: u32, load: f64| RunData {
             point: vec![
                 ("traffic.seed".into(), json!(seed)),
                 ("schemes.law".into(), json!(scheme)),
                 ("load".into(), json!(load)),
                 ("k".into(), json!(8)),
             ],
-            ..Run::default()
+            ..RunData::default()
         };
         let runs = vec![at("uno", 1, 0.4), at("gemini", 2, 0.4), at("uno", 3, 0.6), at("uno", 3, 0.8)];
         let data = ReportData { runs, ..ReportData::default() };
@@ -604,7 +604,7 @@ mod tests {
         assert_eq!(back, data);
         let partial: ReportData =
             serde_json::from_value(json!({ "title": "x", "claims": [{ "verdict": "not reproduced" }] })).unwrap();
-        assert_eq!(partial.claims[0].verdict, Verdict::NotReproduced);
-        assert!(serde_json::from_value::<Verdict>(json!("maybe")).is_err());
+        assert_eq!(partial.claims[0].verdict, VerdictData::NotReproduced);
+        assert!(serde_json::from_value::<VerdictData>(json!("maybe")).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use results::claims::{LONGEST, ParseError, check, expression};
+use results::claims::{MAX, ParseError, check, expression};
 use results::fuzzing;
 
 /// A summary, a manifest of either kind, a plan.
@@ -27,7 +27,7 @@ fn reads_back<T: PartialEq + Debug + Display>(text: &str, read: fn(&str) -> Resu
         Ok(claim) => {
             let written = claim.to_string();
             // The printed form has more spaces, and may exceed the maximum input length.
-            if written.chars().count() <= LONGEST {
+            if written.chars().count() <= MAX {
                 assert_eq!(read(&written).as_ref(), Ok(&claim), "{written}");
             }
         }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::claims::possible::{Names, dimension};
+use crate::claims::possible::{MetricNames, dimension};
 use crate::claims::{EvalError, Expr, ParseError, Runs, class_text, expression_of_a_run, is_of_few, value};
 use crate::mean::Mean;
 use crate::stats::FEW;
@@ -20,11 +20,11 @@ pub struct TableSpec {
     pub only: Option<Vec<String>>,
     /// Without these variants.
     pub without: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<AverageColumn>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Column {
+struct AverageColumn {
     label: String,
     /// Expression as written.
     text: String,
@@ -96,7 +96,7 @@ impl TableError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+struct RawTable {
     title: String,
     only: Option<Vec<String>>,
     #[serde(default)]
@@ -120,14 +120,14 @@ impl TableSpec {
     pub fn from_json(json: &serde_json::Value) -> Result<Self, TableError> {
         let title = json.get("title").and_then(serde_json::Value::as_str).unwrap_or("?").to_owned();
         let form = |reason: String| TableError::Form { title: title.clone(), reason };
-        let raw: Raw = serde_path_to_error::deserialize(json).map_err(|error| form(error.to_string()))?;
+        let raw: RawTable = serde_path_to_error::deserialize(json).map_err(|error| form(error.to_string()))?;
         let column = |raw: RawColumn| {
             let value = expression_of_a_run(&raw.value).map_err(|error| TableError::Expression {
                 title: title.clone(),
                 column: raw.label.clone(),
                 error,
             })?;
-            Ok(Column { label: raw.label, value, text: raw.value, better: raw.better })
+            Ok(AverageColumn { label: raw.label, value, text: raw.value, better: raw.better })
         };
         let columns = raw.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
         if columns.is_empty() {
@@ -194,7 +194,7 @@ impl TableSpec {
         let column = |(label, text): (String, String)| {
             let value = expression_of_a_run(&text);
             debug_assert!(value.is_ok(), "{value:?}");
-            Some(Column { label, value: value.ok()?, text, better: None })
+            Some(AverageColumn { label, value: value.ok()?, text, better: None })
         };
         let columns = columns.into_iter().filter_map(column).collect();
         Self { title: title.to_owned(), only: None, without: Vec::new(), columns }
@@ -204,7 +204,7 @@ impl TableSpec {
     ///
     /// # Errors
     /// As [`dimension`].
-    pub fn check_possible(&self, names: &Names) -> Result<(), ImpossibleColumn<'_>> {
+    pub fn check_possible(&self, names: &MetricNames) -> Result<(), ImpossibleColumn<'_>> {
         self.columns.iter().try_for_each(|column| {
             let wrong = |error| ImpossibleColumn { text: &column.text, error };
             dimension(&column.value, names).map(drop).map_err(wrong)
@@ -230,32 +230,32 @@ impl TableSpec {
     }
 
     /// Returns the table of these runs: parts in the order of the points' first appearance, rows in that of the schemes.
-    pub fn of(&self, runs: &[RunResults]) -> Table {
+    pub fn of(&self, runs: &[RunResults]) -> AveragesTable {
         let parts = by_point(runs.iter().filter(|run| self.shows(run)));
-        let cell = |column: &Column, runs: &[&RunResults]| {
+        let cell = |column: &AverageColumn, runs: &[&RunResults]| {
             let values = runs.iter().map(|run| value(&column.value, &Runs::named("", run)).ok());
             let is_of_few = runs.iter().any(|run| is_of_few(&column.value, &run.summary));
-            Mean::of(&values.collect::<Vec<_>>()).map(|of| Cell { of, is_of_few })
+            Mean::of(&values.collect::<Vec<_>>()).map(|of| MeanCell { of, is_of_few })
         };
         let row = |(_, runs): (String, Vec<&RunResults>)| {
             let deterministic = is_deterministic(runs.iter().map(|run| &run.summary));
             // Seeds that change nothing are no sample, and have no interval.
-            let certain = |cell: Cell| {
+            let certain = |cell: MeanCell| {
                 let of = Mean { margin: cell.of.margin.filter(|_| !deterministic), ..cell.of };
-                Cell { of, ..cell }
+                MeanCell { of, ..cell }
             };
-            Row {
+            SchemeAverages {
                 label: runs.first().map_or_else(String::new, |run| run.manifest.label.clone()),
                 deterministic,
                 cells: self.columns.iter().map(|column| cell(column, &runs).map(certain)).collect(),
             }
         };
         let part = |(point, rows): (String, Schemes<'_>)| {
-            let rows: Vec<Row> = rows.into_iter().map(row).collect();
+            let rows: Vec<SchemeAverages> = rows.into_iter().map(row).collect();
             let best = (0..self.columns.len()).map(|place| self.columns[place].best(&rows, place)).collect();
-            Part { point, rows, best }
+            PointAverages { point, rows, best }
         };
-        Table {
+        AveragesTable {
             title: self.title.clone(),
             columns: self.columns.iter().map(|column| column.label.clone()).collect(),
             parts: parts.into_iter().map(part).collect(),
@@ -263,10 +263,10 @@ impl TableSpec {
     }
 }
 
-impl Column {
+impl AverageColumn {
     /// Returns the row with the best mean, if the column has a better direction, no other row is as good and another
     /// row has a value.
-    fn best(&self, rows: &[Row], place: usize) -> Option<usize> {
+    fn best(&self, rows: &[SchemeAverages], place: usize) -> Option<usize> {
         let better = self.better?;
         let amounts =
             rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[place].as_ref()?.of.mean.amount)));
@@ -323,47 +323,47 @@ pub(crate) fn place<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &st
 
 /// A table of averages.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Table {
+pub struct AveragesTable {
     /// Its heading.
     pub title: String,
     /// The columns' labels.
     pub columns: Vec<String>,
     /// One part a point of the grid.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PointAverages>,
 }
 
 /// The schemes at one point of the grid.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Part {
+pub struct PointAverages {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
     /// One row a scheme.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SchemeAverages>,
     /// For each column, the row with the best mean, if the column has a better direction and a single best row.
     pub best: Vec<Option<usize>>,
 }
 
 /// A scheme's averages.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
+pub struct SchemeAverages {
     /// The scheme's display name.
     pub label: String,
     /// Set if its runs have several seeds, and no seed changes them.
     pub deterministic: bool,
     /// The mean of each column; none where no run has a value.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<MeanCell>>,
 }
 
 /// A mean in a table.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Cell {
+pub struct MeanCell {
     /// Over seeds.
     pub of: Mean,
     /// Set if it is a 99th percentile of fewer than [`FEW`] flows in some run.
     pub is_of_few: bool,
 }
 
-impl std::fmt::Display for Cell {
+impl std::fmt::Display for MeanCell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", self.of, if self.is_of_few { FEW_SIGN } else { "" })
     }
@@ -377,14 +377,14 @@ pub fn explain_few() -> String {
     format!("?: fewer than {FEW} values, so p99 is the maximum")
 }
 
-impl Row {
+impl SchemeAverages {
     /// The scheme's label, and that seeds do not change its runs where that is so.
     pub fn name(&self) -> String {
         if self.deterministic { format!("{} (deterministic)", self.label) } else { self.label.clone() }
     }
 }
 
-impl Table {
+impl AveragesTable {
     /// Returns the parts as Markdown: a table under each point, with the best of each column in bold.
     pub fn markdown(&self) -> String {
         let clean = |text: &str| text.replace('|', "\\|");

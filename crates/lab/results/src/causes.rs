@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A run and its warnings.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct RunWarnings<'a> {
     /// The run's id.
     pub run: &'a str,
     /// The run's point in the grid, key by key; empty without a grid.
@@ -18,21 +18,21 @@ pub struct Said<'a> {
 
 /// One cause of warnings, and the runs that have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cause {
+pub struct WarningGroup {
     /// The number of runs that have it, and which runs.
     pub runs: String,
     /// The first run's text. In the others' only numbers and names of ports may differ.
     pub text: String,
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for WarningGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.runs, self.text)
     }
 }
 
 /// The causes, in the order in which they first occur.
-pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
+pub fn causes(all: &[RunWarnings<'_>]) -> Vec<WarningGroup> {
     let mut found: Vec<(String, &str, bool, Vec<usize>)> = Vec::new();
     for (index, said) in all.iter().enumerate() {
         for text in said.texts {
@@ -64,16 +64,16 @@ pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
                 format!("{of} runs{which}{example}")
             }
         };
-        Cause { runs, text: text.to_owned() }
+        WarningGroup { runs, text: text.to_owned() }
     };
     found.into_iter().map(cause).collect()
 }
 
 /// The maximum number of values named for a key of the grid.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// Returns the values that some runs take, for each key of the grid. Empty if these are all runs.
-fn which(all: &[Said<'_>], some: &[usize]) -> String {
+fn which(all: &[RunWarnings<'_>], some: &[usize]) -> String {
     if some.len() == all.len() {
         return String::new();
     }
@@ -120,8 +120,8 @@ fn which(all: &[Said<'_>], some: &[usize]) -> String {
 }
 
 fn listed(values: Vec<String>) -> String {
-    let more = values.len().saturating_sub(MOST_NAMED);
-    let text = values.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    let more = values.len().saturating_sub(MAX_NAMED);
+    let text = values.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{text} and {more} more") } else { text }
 }
 
@@ -185,7 +185,8 @@ mod tests {
                 }
             }
         }
-        let said: Vec<Said<'_>> = runs.iter().map(|(run, point, texts)| Said { run, point, texts }).collect();
+        let said: Vec<RunWarnings<'_>> =
+            runs.iter().map(|(run, point, texts)| RunWarnings { run, point, texts }).collect();
         let lines: Vec<String> = causes(&said).iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
@@ -207,7 +208,7 @@ mod tests {
     fn runs_without_a_grid_go_by_their_names() {
         let texts = ["the law never acted".to_owned()];
         let none: [String; 0] = [];
-        let said = |run, texts| Said { run, point: &[], texts };
+        let said = |run, texts| RunWarnings { run, point: &[], texts };
         let all = [said("uno", &texts[..]), said("mixed", &none[..]), said("bbr", &texts[..])];
         assert_eq!(causes(&all)[0].to_string(), "2 of 3 runs (uno, bbr): the law never acted");
         assert_eq!(causes(&all[..1])[0].to_string(), "uno: the law never acted");
@@ -222,7 +223,8 @@ mod tests {
             std::iter::once(("load".to_owned(), json!(load))).chain(variant).collect::<Vec<_>>()
         };
         let points = [point(0.4, None), point(0.8, None), point(0.4, Some("deep")), point(0.4, Some("far"))];
-        let all: Vec<Said<'_>> = points.iter().map(|point| Said { run: "r", point, texts: &[] }).collect();
+        let all: Vec<RunWarnings<'_>> =
+            points.iter().map(|point| RunWarnings { run: "r", point, texts: &[] }).collect();
         assert_eq!(which(&all, &[0, 1]), "every load; no variant");
         assert_eq!(which(&all, &[0, 2]), "load 0.4; variant deep or no variant");
         assert_eq!(which(&all, &[2, 3]), "load 0.4; variant deep, far");
@@ -232,7 +234,8 @@ mod tests {
     #[test]
     fn many_values_are_not_all_named() {
         let points: Vec<_> = (0..20).map(|seed| point("uno", 0.5, seed)).collect();
-        let all: Vec<Said<'_>> = points.iter().map(|point| Said { run: "r", point, texts: &[] }).collect();
+        let all: Vec<RunWarnings<'_>> =
+            points.iter().map(|point| RunWarnings { run: "r", point, texts: &[] }).collect();
         assert_eq!(which(&all, &(0..9).collect::<Vec<_>>()), "seed 0, 1, 2, 3, 4, 5 and 3 more");
     }
 }

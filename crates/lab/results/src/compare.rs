@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::input::{Host, Soundness};
-use crate::summary::{Cell, Summary};
+use crate::input::{BackendKind, Validity};
+use crate::summary::{FlowGroupStats, Summary};
 
 /// The unit of a metric; also the last word of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum MetricUnit {
     Ns,
     Ratio,
     Bps,
@@ -33,7 +33,7 @@ pub enum Better {
 /// The change of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum MetricChange {
     /// Within the tolerance.
     Same,
     /// Better by more than the tolerance.
@@ -46,11 +46,11 @@ pub enum Change {
 
 /// One metric of two runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
+pub struct MetricComparison {
     /// Its name: `all.fct_ns.p99`, `network.drops`.
     pub metric: String,
     /// The unit.
-    pub kind: Kind,
+    pub kind: MetricUnit,
     /// The better direction.
     pub better: Better,
     /// In the first run; null if it was not measured there.
@@ -60,58 +60,58 @@ pub struct Row {
     /// The second over the first; null without both, or if the first is 0.
     pub ratio: Option<f64>,
     /// The change.
-    pub change: Change,
+    pub change: MetricChange,
 }
 
 /// Two runs side by side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Pair {
+pub struct RunComparison {
     /// The first run's id.
     pub before: String,
     /// The second run's id.
     pub after: String,
     /// The backend of the first run.
-    pub before_host: Host,
+    pub before_host: BackendKind,
     /// The backend of the second run.
-    pub after_host: Host,
+    pub after_host: BackendKind,
     /// The worse verdict of the two runs, if one of them is not sound.
-    pub unsound: Option<Soundness>,
+    pub unsound: Option<Validity>,
     /// Their metrics; those that neither measured are left out.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MetricComparison>,
 }
 
-impl Pair {
+impl RunComparison {
     /// Returns whether any metric got worse.
     pub fn regressed(&self) -> bool {
-        self.rows.iter().any(|row| row.change == Change::Regressed)
+        self.rows.iter().any(|row| row.change == MetricChange::Regressed)
     }
 }
 
 /// Two sets of runs side by side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Comparison {
+pub struct RunsComparison {
     /// The share by which a metric may change and count as the same.
     pub tolerance: f64,
     /// Runs that are in both sets, in the order of the first.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<RunComparison>,
     /// Ids of runs that only the first set has.
     pub only_before: Vec<String>,
     /// Ids of runs that only the second set has.
     pub only_after: Vec<String>,
 }
 
-impl Comparison {
+impl RunsComparison {
     /// Returns whether any metric of any run got worse, or a run is missing.
     pub fn regressed(&self) -> bool {
-        !self.only_before.is_empty() || self.pairs.iter().any(Pair::regressed)
+        !self.only_before.is_empty() || self.pairs.iter().any(RunComparison::regressed)
     }
 }
 
 /// Compares two sets of runs, by id; two sets of one run each are compared whatever their ids. `tolerance` is a
 /// share, 0.05 for 5 %.
-pub fn compare(before: &[&Summary], after: &[&Summary], tolerance: f64) -> Comparison {
+pub fn compare(before: &[&Summary], after: &[&Summary], tolerance: f64) -> RunsComparison {
     let matched = matched(before, after, |summary| &summary.run);
-    Comparison {
+    RunsComparison {
         tolerance,
         pairs: matched.pairs.into_iter().map(|(one, two)| pair(one, two, tolerance)).collect(),
         only_before: matched.only_before,
@@ -145,7 +145,7 @@ pub(crate) fn matched<'a, T>(before: &[&'a T], after: &[&'a T], id: impl Fn(&T) 
     }
 }
 
-fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
+fn pair(before: &Summary, after: &Summary, tolerance: f64) -> RunComparison {
     let (one, two) = (metrics(before), metrics(after));
     let mut names: Vec<&Metric> = one.iter().collect();
     names.extend(two.iter().filter(|metric| !one.iter().any(|known| known.name == metric.name)));
@@ -155,7 +155,7 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
     let better = |metric: &Metric| if before.host == after.host { metric.better } else { Better::Neither };
     let rows = names.into_iter().filter_map(|metric| {
         let (before, after) = (value(&one, &metric.name), value(&two, &metric.name));
-        (before.is_some() || after.is_some()).then(|| Row {
+        (before.is_some() || after.is_some()).then(|| MetricComparison {
             metric: metric.name.clone(),
             kind: metric.kind,
             better: better(metric),
@@ -165,37 +165,37 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
             change: change(before, after, better(metric), tolerance),
         })
     });
-    Pair {
+    RunComparison {
         before: before.run.clone(),
         after: after.run.clone(),
         before_host: before.host,
         after_host: after.host,
-        unsound: Soundness::worse(before.emulator.as_ref(), after.emulator.as_ref()),
+        unsound: Validity::worse(before.emulator.as_ref(), after.emulator.as_ref()),
         rows: rows.collect(),
     }
 }
 
-fn change(before: Option<f64>, after: Option<f64>, better: Better, tolerance: f64) -> Change {
+fn change(before: Option<f64>, after: Option<f64>, better: Better, tolerance: f64) -> MetricChange {
     let (before, after) = match (before, after) {
         (Some(before), Some(after)) => (before, after),
-        (Some(_), None) if better != Better::Neither => return Change::Regressed,
-        (None, None) => return Change::Same,
-        _ => return Change::Different,
+        (Some(_), None) if better != Better::Neither => return MetricChange::Regressed,
+        (None, None) => return MetricChange::Same,
+        _ => return MetricChange::Different,
     };
     if (after - before).abs() <= tolerance * before.abs() {
-        return Change::Same;
+        return MetricChange::Same;
     }
     match better {
-        Better::Neither => Change::Different,
-        Better::Lower if after < before => Change::Improved,
-        Better::Higher if after > before => Change::Improved,
-        Better::Lower | Better::Higher => Change::Regressed,
+        Better::Neither => MetricChange::Different,
+        Better::Lower if after < before => MetricChange::Improved,
+        Better::Higher if after > before => MetricChange::Improved,
+        Better::Lower | Better::Higher => MetricChange::Regressed,
     }
 }
 
 struct Metric {
     name: String,
-    kind: Kind,
+    kind: MetricUnit,
     better: Better,
     value: Option<f64>,
 }
@@ -205,31 +205,31 @@ fn metrics(summary: &Summary) -> Vec<Metric> {
     let mut all = Vec::new();
     let mut add = |name: String, kind, better, value| all.push(Metric { name, kind, better, value });
     for (class, cell) in summary.classes().filter(|(_, cell)| cell.count > 0) {
-        let Cell { count, completed, fct_ns, slowdown, goodput_bps } = cell;
-        add(format!("{class}.count"), Kind::Count, Better::Neither, Some(*count as f64));
-        add(format!("{class}.completed"), Kind::Count, Better::Neither, Some(*completed as f64));
-        add(format!("{class}.unfinished"), Kind::Count, Better::Lower, Some((count - completed) as f64));
+        let FlowGroupStats { count, completed, fct_ns, slowdown, goodput_bps } = cell;
+        add(format!("{class}.count"), MetricUnit::Count, Better::Neither, Some(*count as f64));
+        add(format!("{class}.completed"), MetricUnit::Count, Better::Neither, Some(*completed as f64));
+        add(format!("{class}.unfinished"), MetricUnit::Count, Better::Lower, Some((count - completed) as f64));
         for (stat, value) in [("mean", fct_ns.mean), ("p50", fct_ns.p50), ("p99", fct_ns.p99), ("max", fct_ns.max)] {
-            add(format!("{class}.fct_ns.{stat}"), Kind::Ns, Better::Lower, value);
+            add(format!("{class}.fct_ns.{stat}"), MetricUnit::Ns, Better::Lower, value);
         }
         for (stat, value) in [("mean", slowdown.mean), ("p99", slowdown.p99)] {
-            add(format!("{class}.slowdown.{stat}"), Kind::Ratio, Better::Lower, value);
+            add(format!("{class}.slowdown.{stat}"), MetricUnit::Ratio, Better::Lower, value);
         }
-        add(format!("{class}.goodput_bps"), Kind::Bps, Better::Higher, Some(*goodput_bps as f64));
+        add(format!("{class}.goodput_bps"), MetricUnit::Bps, Better::Higher, Some(*goodput_bps as f64));
     }
     let fair = &summary.fairness;
-    add("fairness.jain_mean".into(), Kind::Index, Better::Higher, fair.jain_mean);
-    add("fairness.jain_final".into(), Kind::Index, Better::Higher, fair.jain_final);
-    add("fairness.converged_at_ns".into(), Kind::Ns, Better::Lower, fair.converged_at_ns.map(|ns| ns as f64));
+    add("fairness.jain_mean".into(), MetricUnit::Index, Better::Higher, fair.jain_mean);
+    add("fairness.jain_final".into(), MetricUnit::Index, Better::Higher, fair.jain_final);
+    add("fairness.converged_at_ns".into(), MetricUnit::Ns, Better::Lower, fair.converged_at_ns.map(|ns| ns as f64));
     let network = &summary.network;
     for (name, kind, better, value) in [
-        ("data_packets", Kind::Count, Better::Neither, network.data_packets),
-        ("drops", Kind::Count, Better::Lower, network.drops),
-        ("ecn_marks", Kind::Count, Better::Neither, network.ecn_marks),
-        ("retransmits", Kind::Count, Better::Lower, network.retransmits),
-        ("timeouts", Kind::Count, Better::Lower, network.timeouts),
-        ("pfc_pauses", Kind::Count, Better::Lower, network.pfc_pauses),
-        ("max_queue_bytes", Kind::Bytes, Better::Lower, network.max_queue_bytes),
+        ("data_packets", MetricUnit::Count, Better::Neither, network.data_packets),
+        ("drops", MetricUnit::Count, Better::Lower, network.drops),
+        ("ecn_marks", MetricUnit::Count, Better::Neither, network.ecn_marks),
+        ("retransmits", MetricUnit::Count, Better::Lower, network.retransmits),
+        ("timeouts", MetricUnit::Count, Better::Lower, network.timeouts),
+        ("pfc_pauses", MetricUnit::Count, Better::Lower, network.pfc_pauses),
+        ("max_queue_bytes", MetricUnit::Bytes, Better::Lower, network.max_queue_bytes),
     ] {
         add(format!("network.{name}"), kind, better, Some(value as f64));
     }
@@ -245,7 +245,7 @@ mod tests {
         testbed::results().summary
     }
 
-    fn row<'a>(pair: &'a Pair, metric: &str) -> &'a Row {
+    fn row<'a>(pair: &'a RunComparison, metric: &str) -> &'a MetricComparison {
         pair.rows.iter().find(|row| row.metric == metric).unwrap()
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let comparison = compare(&[&one], &[&one], 0.0);
         assert!(!comparison.regressed());
         let rows = &comparison.pairs[0].rows;
-        assert!(rows.len() > 30 && rows.iter().all(|row| row.change == Change::Same));
+        assert!(rows.len() > 30 && rows.iter().all(|row| row.change == MetricChange::Same));
         assert!(rows.iter().all(|row| row.metric != "collectives.count"));
     }
 
@@ -270,13 +270,13 @@ mod tests {
         two.network.ecn_marks *= 2;
         let lenient = compare(&[&one], &[&two], 0.05);
         assert!(!lenient.regressed());
-        assert_eq!(row(&lenient.pairs[0], "network.ecn_marks").change, Change::Different);
+        assert_eq!(row(&lenient.pairs[0], "network.ecn_marks").change, MetricChange::Different);
         let strict = compare(&[&one], &[&two], 0.03);
         assert!(strict.regressed());
         let worse = row(&strict.pairs[0], "all.fct_ns.p99");
-        assert_eq!((worse.change, worse.better), (Change::Regressed, Better::Lower));
+        assert_eq!((worse.change, worse.better), (MetricChange::Regressed, Better::Lower));
         assert!((worse.ratio.unwrap() - 1.04).abs() < 1e-9);
-        assert_eq!(row(&strict.pairs[0], "inter.goodput_bps").change, Change::Improved);
+        assert_eq!(row(&strict.pairs[0], "inter.goodput_bps").change, MetricChange::Improved);
         // From nothing to something has no ratio and is beyond any tolerance.
         two.network.drops = 1;
         let dropped = compare(&[&one], &[&two], 0.5);
@@ -287,11 +287,11 @@ mod tests {
     fn real_packets_are_no_regression_of_simulated_ones() {
         let one = summary();
         let mut two = summary();
-        two.host = Host::Emulator;
+        two.host = BackendKind::Emulator;
         two.network.drops += 1_000;
         let comparison = compare(&[&one], &[&two], 0.05);
         assert!(!comparison.regressed());
-        assert_eq!(row(&comparison.pairs[0], "network.drops").change, Change::Different);
+        assert_eq!(row(&comparison.pairs[0], "network.drops").change, MetricChange::Different);
         assert_eq!((comparison.pairs[0].before_host, comparison.pairs[0].after_host), (one.host, two.host));
     }
 

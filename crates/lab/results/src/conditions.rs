@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate};
 
 use crate::ordered::Ordered;
-use crate::quantity::Value;
+use crate::quantity::DimensionedValue;
 
 /// Conditions of a run.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Range {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    fn shown(self, value: fn(f64) -> Value) -> String {
+    fn shown(self, value: fn(f64) -> DimensionedValue) -> String {
         let [min, max] = [self.min, self.max].map(|end| value(end as f64).to_string());
         if min == max { min } else { format!("{min} to {max}") }
     }
@@ -110,18 +110,18 @@ impl ClassConditions {
 
     /// The bandwidth-delay product in words.
     pub fn bdp(&self) -> String {
-        self.bdp_bytes.shown(Value::bytes)
+        self.bdp_bytes.shown(DimensionedValue::bytes)
     }
 
     /// The initial window in words, with its share of the bandwidth-delay product.
     pub fn initial_window(&self) -> String {
-        let rate = self.initial_rate_bps.map(|rate| rate.shown(Value::bps));
+        let rate = self.initial_rate_bps.map(|rate| rate.shown(DimensionedValue::bps));
         match (self.initial_window_bytes, rate) {
             (Some(window), rate) => {
                 let share = |window: u64, bdp: u64| window as f64 / bdp.max(1) as f64;
                 let most = share(window.max, self.bdp_bytes.max);
                 let pacing = rate.map_or_else(String::new, |rate| format!(" at {rate}"));
-                format!("{}{pacing} ({} BDP)", window.shown(Value::bytes), Value::number(most))
+                format!("{}{pacing} ({} BDP)", window.shown(DimensionedValue::bytes), DimensionedValue::number(most))
             }
             (None, Some(rate)) => format!("no window, {rate}"),
             (None, None) => "by credits, or of an external law".to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! The flows are those of runs that differ in their seeds alone, all together. The slowest are those with the greatest
 //! slowdowns, a share of a class, at least one. A flow's typical flows are the middle tenth by slowdown (at least one, at most
-//! [`MOST_TYPICAL`]) of those flows of its class that are at most twice and at least half its size. What differs is not thereby the cause: that takes a
+//! [`MAX_TYPICAL`]) of those flows of its class that are at most twice and at least half its size. What differs is not thereby the cause: that takes a
 //! run in which it is switched off.
 
 use units::{Span, Time};
@@ -17,24 +17,24 @@ pub use crate::stats::FEW;
 
 /// The maximum number of typical flows of a slow one: more do not improve their mean, and the work would grow with the
 /// square of the flows.
-pub const MOST_TYPICAL: usize = 100;
+pub const MAX_TYPICAL: usize = 100;
 /// The share of a class of flows that are the slowest, unless asked otherwise.
 pub const SHARE: f64 = 0.01;
 
 /// A scheme at a point of the grid.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told {
+pub struct ExplainedScheme {
     /// The name of its run, or for several runs the common part of their names: without the seed.
     pub name: String,
     /// Its runs by their names, which differ in their seeds alone.
     pub runs: Vec<String>,
     /// Its slowest flows, by class; none where no flow ended.
-    pub classes: Vec<Explained>,
+    pub classes: Vec<SlowestFlows>,
 }
 
 /// The slowest flows of a class.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Explained {
+pub struct SlowestFlows {
     /// The class.
     pub class: Class,
     /// Its flows that ended.
@@ -42,12 +42,12 @@ pub struct Explained {
     /// Its flows that started and did not end. They have no slowdown, and so are not among the slowest.
     pub unfinished: usize,
     /// The slowest, the slowest first.
-    pub slowest: Vec<Slow>,
-    /// Means over the slowest flows, and over their typical flows. In the order of [`What::ALL`].
+    pub slowest: Vec<SlowFlowEntry>,
+    /// Means over the slowest flows, and over their typical flows. In the order of [`FlowAttribute::ALL`].
     pub traits: Vec<Trait>,
 }
 
-impl Explained {
+impl SlowestFlows {
     /// Returns the attributes that are not zero.
     pub fn present(&self) -> impl Iterator<Item = &Trait> {
         self.traits.iter().filter(|it| it.slowest != 0.0 || it.typical.is_some_and(|typical| typical != 0.0))
@@ -61,7 +61,7 @@ impl Explained {
 
 /// A flow among the slowest.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Slow {
+pub struct SlowFlowEntry {
     /// Its run's seed.
     pub seed: u64,
     /// The flow.
@@ -74,7 +74,7 @@ pub struct Slow {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Trait {
     /// The attribute.
-    pub what: What,
+    pub what: FlowAttribute,
     /// The mean over the slowest flows.
     pub slowest: f64,
     /// The mean over their typical flows; none where no slow flow has one.
@@ -88,9 +88,9 @@ impl Trait {
     }
 }
 
-/// The unit of a [`What`].
+/// The unit of a [`FlowAttribute`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     /// A number, or a ratio.
     Number,
     /// Bytes.
@@ -101,7 +101,7 @@ pub enum Kind {
 
 /// An attribute of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum FlowAttribute {
     /// Completion time over the ideal one.
     Slowdown,
     /// Payload in bytes.
@@ -134,7 +134,7 @@ pub enum What {
     ToHost(Class),
 }
 
-impl What {
+impl FlowAttribute {
     /// All, in display order.
     pub const ALL: [Self; 17] = [
         Self::Slowdown,
@@ -180,11 +180,11 @@ impl What {
     }
 
     /// Returns its unit.
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> ValueKind {
         match self {
-            Self::Size => Kind::Bytes,
-            Self::Marked | Self::Resent | Self::Held => Kind::Share,
-            _ => Kind::Number,
+            Self::Size => ValueKind::Bytes,
+            Self::Marked | Self::Resent | Self::Held => ValueKind::Share,
+            _ => ValueKind::Number,
         }
     }
 
@@ -214,40 +214,40 @@ impl What {
 
 /// The slowest flows of each scheme at each point of the grid, all seeds together; in the order of the runs. `share` is that of
 /// a class of flows: over 0, at most 1.
-pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64) -> Vec<Told> {
+pub fn by_scheme<'a>(runs: impl IntoIterator<Item = &'a RunResults>, share: f64) -> Vec<ExplainedScheme> {
     let told = |(_, runs): (String, Vec<&RunResults>)| {
         let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
         let name = match &runs[..] {
             [run, _, ..] => name_in_claims(&run.summary.run, run.summary.seed),
             _ => names.concat(),
         };
-        Told { name, runs: names, classes: explain(&runs, share) }
+        ExplainedScheme { name, runs: names, classes: explain(&runs, share) }
     };
     by_point(runs).into_iter().flat_map(|(_, schemes)| schemes).map(told).collect()
 }
 
 /// The slowest flows of each class that has any, of runs that differ in their seeds alone. `share` is that of a class: over 0, at
 /// most 1.
-pub fn explain(runs: &[&RunResults], share: f64) -> Vec<Explained> {
+pub fn explain(runs: &[&RunResults], share: f64) -> Vec<SlowestFlows> {
     let crowds: Vec<Crowds> = runs.iter().map(|run| Crowds::new(run)).collect();
     [Class::Intra, Class::Inter].into_iter().filter_map(|class| of_class(class, runs, &crowds, share)).collect()
 }
 
 /// A flow that ended.
-struct Ended<'a> {
+struct EndedFlow<'a> {
     /// The place of its run.
     run: usize,
     row: &'a FlowRow,
     slowdown: f64,
 }
 
-fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -> Option<Explained> {
+fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -> Option<SlowestFlows> {
     let mut unfinished = 0;
-    let mut flows: Vec<Ended<'_>> = Vec::new();
+    let mut flows: Vec<EndedFlow<'_>> = Vec::new();
     for (run, results) in runs.iter().enumerate() {
         for row in results.flows.rows.iter().filter(|row| row.class == class && row.started.is_set()) {
             match row.slowdown() {
-                Some(slowdown) => flows.push(Ended { run, row, slowdown }),
+                Some(slowdown) => flows.push(EndedFlow { run, row, slowdown }),
                 None => unfinished += 1,
             }
         }
@@ -260,8 +260,8 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
     let count = ((flows.len() as f64 * share).round() as usize).clamp(1, flows.len());
     let sizes: Vec<u64> = flows.iter().map(|flow| flow.row.size.get()).collect();
     // Most flows are no flow's typical flow, and some are the typical flow of many.
-    let mut known: Vec<Option<Box<Values>>> = vec![None; flows.len()];
-    let mut add = |sum: &mut Values, place: usize| {
+    let mut known: Vec<Option<Box<AttributeValues>>> = vec![None; flows.len()];
+    let mut add = |sum: &mut AttributeValues, place: usize| {
         let values = known[place].get_or_insert_with(|| Box::new(crowds[flows[place].run].values(&flows[place])));
         for (sum, value) in sum.iter_mut().zip(values.iter()) {
             *sum += value;
@@ -282,24 +282,28 @@ fn of_class(class: Class, runs: &[&RunResults], crowds: &[Crowds], share: f64) -
         }
         with_typical += 1;
     }
-    let one = |(place, what): (usize, What)| Trait {
+    let one = |(place, what): (usize, FlowAttribute)| Trait {
         what,
         slowest: slowest[place] / count as f64,
         typical: (with_typical > 0).then(|| typical[place] / with_typical as f64),
     };
-    let slow = |flow: &Ended<'_>| Slow { seed: runs[flow.run].summary.seed, row: *flow.row, slowdown: flow.slowdown };
-    Some(Explained {
+    let slow = |flow: &EndedFlow<'_>| SlowFlowEntry {
+        seed: runs[flow.run].summary.seed,
+        row: *flow.row,
+        slowdown: flow.slowdown,
+    };
+    Some(SlowestFlows {
         class,
         flows: flows.len(),
         unfinished,
         slowest: flows[..count].iter().map(slow).collect(),
-        traits: (0..).zip(What::ALL).map(one).collect(),
+        traits: (0..).zip(FlowAttribute::ALL).map(one).collect(),
     })
 }
 
-/// The attributes of a flow, in the order of [`What::ALL`].
-type Values = [f64; What::ALL.len()];
-const NOTHING: Values = [0.0; What::ALL.len()];
+/// The attributes of a flow, in the order of [`FlowAttribute::ALL`].
+type AttributeValues = [f64; FlowAttribute::ALL.len()];
+const NOTHING: AttributeValues = [0.0; FlowAttribute::ALL.len()];
 
 /// Returns the places of the typical flows of each of the first `count` flows, itself left out. `sizes` are those of
 /// all flows in order of slowdown.
@@ -308,7 +312,7 @@ fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
     by_size.sort_unstable_by_key(|&place| (sizes[place], place));
     // From one size to the next, flows enter at the upper end and leave at the lower end.
     let (mut here, mut above, mut below) =
-        (Ranks::new(sizes.len()), by_size.iter().peekable(), by_size.iter().peekable());
+        (OrderStatTree::new(sizes.len()), by_size.iter().peekable(), by_size.iter().peekable());
     let mut typical = vec![Vec::new(); count];
     for &place in by_size.iter().filter(|&&place| place < count) {
         let (least, most) = (sizes[place].div_ceil(2), sizes[place].saturating_mul(2));
@@ -319,7 +323,7 @@ fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
             here.take(peer);
         }
         let (peers, own) = (here.len() - 1, here.before(place));
-        let taken = (peers / 10).clamp(1, MOST_TYPICAL).min(peers);
+        let taken = (peers / 10).clamp(1, MAX_TYPICAL).min(peers);
         let first = (peers - taken) / 2;
         typical[place] = (first..first + taken).map(|rank| here.at(rank + usize::from(rank >= own))).collect();
     }
@@ -327,12 +331,12 @@ fn typical_of(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
 }
 
 /// A subset of the places from 0 to n, in order: a Fenwick tree of counts.
-struct Ranks {
+struct OrderStatTree {
     counts: Vec<usize>,
     len: usize,
 }
 
-impl Ranks {
+impl OrderStatTree {
     fn new(places: usize) -> Self {
         Self { counts: vec![0; places + 1], len: 0 }
     }
@@ -394,13 +398,13 @@ fn share_of(part: u64, whole: u64) -> f64 {
 
 /// Start and end times of a host's flows: counts the flows at a time.
 #[derive(Clone, Default, Debug)]
-struct Crowd {
+struct ConcurrentFlows {
     /// Beginnings and ends in order, in picoseconds, each with the sum of all up to it.
     starts: Vec<(u64, u128)>,
     ends: Vec<(u64, u128)>,
 }
 
-impl Crowd {
+impl ConcurrentFlows {
     fn new(mut starts: Vec<u64>, mut ends: Vec<u64>) -> Self {
         let summed = |times: &mut Vec<u64>| {
             times.sort_unstable();
@@ -432,8 +436,8 @@ impl Crowd {
 
 /// Active flows at each host, by class: those it sends and those it receives.
 struct Crowds {
-    sends: Vec<[Crowd; 2]>,
-    receives: Vec<[Crowd; 2]>,
+    sends: Vec<[ConcurrentFlows; 2]>,
+    receives: Vec<[ConcurrentFlows; 2]>,
 }
 
 impl Crowds {
@@ -449,39 +453,39 @@ impl Crowds {
                 starts.push(row.started.ps());
                 ends.push(end(row).ps());
             }
-            times.into_iter().map(|classes| classes.map(|(starts, ends)| Crowd::new(starts, ends))).collect()
+            times.into_iter().map(|classes| classes.map(|(starts, ends)| ConcurrentFlows::new(starts, ends))).collect()
         };
         Self { sends: of(&|row| row.src), receives: of(&|row| row.dst) }
     }
 
-    fn values(&self, flow: &Ended<'_>) -> Values {
-        What::ALL.map(|what| self.value(what, flow))
+    fn values(&self, flow: &EndedFlow<'_>) -> AttributeValues {
+        FlowAttribute::ALL.map(|what| self.value(what, flow))
     }
 
-    fn value(&self, what: What, flow: &Ended<'_>) -> f64 {
+    fn value(&self, what: FlowAttribute, flow: &EndedFlow<'_>) -> f64 {
         let row = flow.row;
         let fct = row.fct().map_or(0, Span::unsigned_ps);
-        let beside = |crowds: &[[Crowd; 2]], host: u32, class: Class| {
+        let beside = |crowds: &[[ConcurrentFlows; 2]], host: u32, class: Class| {
             let (begin, end) = (row.started.ps(), row.completed.ps());
             let itself = f64::from(u8::from(class == row.class));
             if end > begin { crowds[host as usize][class as usize].mean(begin, end) - itself } else { 0.0 }
         };
         match what {
-            What::Slowdown => flow.slowdown,
-            What::Size => row.size.get() as f64,
-            What::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
-            What::Marked => row.marked_share(),
-            What::Resent => row.resent_share(),
-            What::Timeouts => row.stats.timeouts.into(),
-            What::Nacks => row.stats.nacks.into(),
-            What::Notifications => row.stats.cnps as f64,
-            What::Increases => row.acted.increases as f64,
-            What::Cuts => row.acted.cuts as f64,
-            What::LossCuts => row.acted.loss_cuts as f64,
-            What::Strikes => row.acted.emergencies as f64,
-            What::Held => share_of(row.stats.held.unsigned_ps(), fct),
-            What::FromHost(class) => beside(&self.sends, row.src, class),
-            What::ToHost(class) => beside(&self.receives, row.dst, class),
+            FlowAttribute::Slowdown => flow.slowdown,
+            FlowAttribute::Size => row.size.get() as f64,
+            FlowAttribute::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
+            FlowAttribute::Marked => row.marked_share(),
+            FlowAttribute::Resent => row.resent_share(),
+            FlowAttribute::Timeouts => row.stats.timeouts.into(),
+            FlowAttribute::Nacks => row.stats.nacks.into(),
+            FlowAttribute::Notifications => row.stats.cnps as f64,
+            FlowAttribute::Increases => row.acted.increases as f64,
+            FlowAttribute::Cuts => row.acted.cuts as f64,
+            FlowAttribute::LossCuts => row.acted.loss_cuts as f64,
+            FlowAttribute::Strikes => row.acted.emergencies as f64,
+            FlowAttribute::Held => share_of(row.stats.held.unsigned_ps(), fct),
+            FlowAttribute::FromHost(class) => beside(&self.sends, row.src, class),
+            FlowAttribute::ToHost(class) => beside(&self.receives, row.dst, class),
         }
     }
 }
@@ -517,7 +521,7 @@ mod tests {
     #[test]
     fn crowds_are_means_over_time() {
         // One from 0 to 10, one from 5 to 15.
-        let crowd = Crowd::new(vec![5, 0], vec![10, 15]);
+        let crowd = ConcurrentFlows::new(vec![5, 0], vec![10, 15]);
         assert_eq!([crowd.mean(0, 10), crowd.mean(5, 15), crowd.mean(5, 10), crowd.mean(20, 30)], [1.5, 1.5, 2.0, 0.0]);
     }
 
@@ -539,16 +543,16 @@ mod tests {
         let [of_class] = &explain(&[&run_of(rows)], 0.01)[..] else { panic!("one class") };
         assert_eq!((of_class.flows, of_class.unfinished), (21, 1));
         assert_eq!(of_class.slowest.iter().map(|slow| slow.row.flow).collect::<Vec<_>>(), [19]);
-        let of = |what: What| of_class.traits.iter().find(|it| it.what == what).unwrap();
-        let both = |what: What| (of(what).slowest, of(what).typical.unwrap());
-        assert_eq!(both(What::Slowdown), (20.0, 2.0));
+        let of = |what: FlowAttribute| of_class.traits.iter().find(|it| it.what == what).unwrap();
+        let both = |what: FlowAttribute| (of(what).slowest, of(what).typical.unwrap());
+        assert_eq!(both(FlowAttribute::Slowdown), (20.0, 2.0));
         // The large flow is no peer.
-        assert_eq!(both(What::Timeouts), (3.0, 0.0));
-        assert!(of(What::Timeouts).stands_out() && !of(What::Resent).stands_out());
+        assert_eq!(both(FlowAttribute::Timeouts), (3.0, 0.0));
+        assert!(of(FlowAttribute::Timeouts).stands_out() && !of(FlowAttribute::Resent).stands_out());
         // During its 20 us two other flows sent to its host for 2 us each; a typical flow is alone or concurrent with the
         // slow one.
-        assert!((of(What::ToHost(Class::Intra)).slowest - 0.2).abs() < 1e-12);
-        assert_eq!(of(What::ToHost(Class::Inter)).slowest, 0.0);
+        assert!((of(FlowAttribute::ToHost(Class::Intra)).slowest - 0.2).abs() < 1e-12);
+        assert_eq!(of(FlowAttribute::ToHost(Class::Inter)).slowest, 0.0);
     }
 
     #[test]
@@ -580,11 +584,11 @@ mod tests {
         assert_eq!(of_class.flows, 20);
         let slowest: Vec<_> = of_class.slowest.iter().map(|slow| (slow.seed, slow.row.flow, slow.slowdown)).collect();
         assert_eq!(slowest, [(2, 3, 40.0), (1, 3, 15.0)]);
-        let of = |what: What| of_class.traits.iter().find(|it| it.what == what).unwrap();
-        assert_eq!((of(What::Slowdown).slowest, of(What::Slowdown).typical), (27.5, Some(2.0)));
+        let of = |what: FlowAttribute| of_class.traits.iter().find(|it| it.what == what).unwrap();
+        assert_eq!((of(FlowAttribute::Slowdown).slowest, of(FlowAttribute::Slowdown).typical), (27.5, Some(2.0)));
         // In 40 us, three others of that run for 2 us each and a fourth for none; in 15 us, one.
         let expected = f64::midpoint(6.0 / 40.0, 2.0 / 15.0);
-        assert!((of(What::ToHost(Class::Intra)).slowest - expected).abs() < 1e-12);
+        assert!((of(FlowAttribute::ToHost(Class::Intra)).slowest - expected).abs() < 1e-12);
         // A group of a single run has the name of that run.
         let [alone] = &by_scheme(&runs[..1], 0.1)[..] else { panic!("one scheme") };
         assert_eq!((alone.name.as_str(), alone.classes[0].flows), ("dctcp,seed=1", 10));

@@ -79,13 +79,13 @@ impl<'a> FromIterator<&'a str> for Texts {
 
 /// Named columns of equal length.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct DataFrame {
     /// The table's name, as in its file's metadata.
     pub(crate) name: &'static str,
     pub(crate) columns: Vec<(String, Column)>,
 }
 
-impl Frame {
+impl DataFrame {
     /// The same after columns that have one value.
     pub(crate) fn placed(mut self, columns: &[PointColumn]) -> Self {
         let rows = self.rows();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::store::{GridManifest, Manifest, Plan};
+use crate::store::{GridManifest, Manifest, SweepPlan};
 use crate::summary::Summary;
 use crate::tables::{FlowTable, PauseTable, PortTable, RateTable, SwitchTable};
 
@@ -12,7 +12,7 @@ pub fn json(bytes: &[u8]) {
     again::<Summary>(bytes);
     again::<Manifest>(bytes);
     again::<GridManifest>(bytes);
-    again::<Plan>(bytes);
+    again::<SweepPlan>(bytes);
 }
 
 fn again<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {

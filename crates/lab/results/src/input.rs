@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Bytes, Span, Time};
@@ -71,7 +71,7 @@ impl SizeBin {
 /// The backend that ran the flows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Host {
+pub enum BackendKind {
     /// The simulator.
     #[default]
     Simulator,
@@ -79,7 +79,7 @@ pub enum Host {
     Emulator,
 }
 
-impl Host {
+impl BackendKind {
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for BackendKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -128,7 +128,7 @@ pub struct Emulator {
     pub command: Option<String>,
     /// Verdict on the validity of the run.
     #[serde(default)]
-    pub soundness: Soundness,
+    pub soundness: Validity,
     /// The reason why the emulator, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
     /// Reasons to doubt the run, a line each, such as hosts that waited for processors; empty if there are none.
@@ -162,7 +162,7 @@ pub struct Emulator {
 /// The validity of a run on real packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Soundness {
+pub enum Validity {
     /// Without reasons for doubt.
     #[default]
     Sound,
@@ -172,7 +172,7 @@ pub enum Soundness {
     Bottleneck,
 }
 
-impl fmt::Display for Soundness {
+impl fmt::Display for Validity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sound => "sound",
@@ -182,7 +182,7 @@ impl fmt::Display for Soundness {
     }
 }
 
-impl Soundness {
+impl Validity {
     /// The worse verdict of two runs, unless that is `sound`. A simulated run has no verdict.
     pub fn worse(one: Option<&Emulator>, other: Option<&Emulator>) -> Option<Self> {
         one.into_iter().chain(other).map(|run| run.soundness).max().filter(|worst| *worst != Self::Sound)
@@ -194,9 +194,9 @@ impl Emulator {
     #[must_use]
     pub fn judged(mut self) -> Self {
         self.soundness = match (&self.bottleneck, self.doubts.is_empty()) {
-            (Some(_), _) => Soundness::Bottleneck,
-            (None, false) => Soundness::Doubtful,
-            (None, true) => Soundness::Sound,
+            (Some(_), _) => Validity::Bottleneck,
+            (None, false) => Validity::Doubtful,
+            (None, true) => Validity::Sound,
         };
         self
     }
@@ -257,7 +257,7 @@ pub struct TrainingJob {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TrainingIteration {
     /// The iteration is over when all of these have happened, each with the given delay after it.
-    pub ends: Vec<(Cause, Span)>,
+    pub ends: Vec<(Dependency, Span)>,
     /// Duration if no flow took any time.
     pub compute: Span,
 }
@@ -354,8 +354,8 @@ impl RunInfo {
     }
 
     /// Returns the backend that ran the flows.
-    pub fn host(&self) -> Host {
-        if self.emulator.is_some() { Host::Emulator } else { Host::Simulator }
+    pub fn host(&self) -> BackendKind {
+        if self.emulator.is_some() { BackendKind::Emulator } else { BackendKind::Simulator }
     }
 }
 

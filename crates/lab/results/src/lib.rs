@@ -16,6 +16,7 @@ pub mod compare;
 pub mod conditions;
 mod error;
 pub mod explain;
+pub mod flow_comparison;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -32,7 +33,6 @@ mod quantity;
 pub mod score;
 pub mod series;
 pub mod settings;
-pub mod sides;
 pub mod slowest;
 mod stats;
 pub mod store;
@@ -46,8 +46,8 @@ pub use chosen::{NotFound, chosen};
 pub use error::{Difference, Differing, Error};
 pub use initial_windows::{InitialWindows, initial_window_lines, initial_windows, load_lines};
 pub use input::{
-    Class, CodeVersions, Emulator, EngineTimes, Host, ImportedSchedule, PointColumn, PointValue, Program, RunInfo,
-    SizeBin, Soundness, Stack, SweepColumns, TrainingIteration, TrainingJob,
+    BackendKind, Class, CodeVersions, Emulator, EngineTimes, ImportedSchedule, PointColumn, PointValue, Program,
+    RunInfo, SizeBin, Stack, SweepColumns, TrainingIteration, TrainingJob, Validity,
 };
 pub use mean::Mean;
 pub use ordered::Ordered;

@@ -1,12 +1,12 @@
 //! Means over seeds, with their confidence intervals.
 
-use crate::quantity::{Dimension, Value};
+use crate::quantity::{Dimension, DimensionedValue};
 
 /// A mean over seeds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mean {
     /// The mean of the known values.
-    pub mean: Value,
+    pub mean: DimensionedValue,
     /// Half of its 95 % confidence interval, by Student's t; none of a single value.
     pub margin: Option<f64>,
     /// The number of values.
@@ -18,11 +18,11 @@ pub struct Mean {
 impl Mean {
     /// Returns the mean of plain numbers; none of an empty list.
     pub fn of_numbers(values: &[f64]) -> Option<Self> {
-        Self::of(&values.iter().map(|&value| Some(Value::number(value))).collect::<Vec<_>>())
+        Self::of(&values.iter().map(|&value| Some(DimensionedValue::number(value))).collect::<Vec<_>>())
     }
 
-    pub(crate) fn of(values: &[Option<Value>]) -> Option<Self> {
-        let known: Vec<Value> = values.iter().flatten().copied().collect();
+    pub(crate) fn of(values: &[Option<DimensionedValue>]) -> Option<Self> {
+        let known: Vec<DimensionedValue> = values.iter().flatten().copied().collect();
         let dimension: Dimension = known.first()?.dimension;
         let count = known.len();
         // Summed as differences from the first value, so that the mean of equal values is that value to the last bit.
@@ -38,7 +38,7 @@ impl Mean {
             let deviation = (squares / (count - 1) as f64).sqrt();
             students_t(count - 1) * deviation / (count as f64).sqrt()
         });
-        Some(Self { mean: Value { amount: mean, dimension }, margin, count, missing: values.len() - count })
+        Some(Self { mean: DimensionedValue { amount: mean, dimension }, margin, count, missing: values.len() - count })
     }
 }
 
@@ -90,19 +90,19 @@ mod tests {
 
     #[test]
     fn a_mean_and_its_interval() {
-        let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(Value::number(amount)));
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(DimensionedValue::number(amount)));
         let mean = Mean::of(&values).unwrap();
         // The deviation is sqrt(2.5); 2.776 * sqrt(2.5 / 5).
         assert!((mean.mean.amount - 3.0).abs() < 1e-12 && (mean.margin.unwrap() - 1.962_93).abs() < 1e-4);
         assert_eq!(mean.to_string(), "3.0 ± 2.0");
-        let times = [1_500_000.0, 1_502_000.0, 1_499_000.0].map(|ns| Some(Value::ns(ns)));
+        let times = [1_500_000.0, 1_502_000.0, 1_499_000.0].map(|ns| Some(DimensionedValue::ns(ns)));
         assert_eq!(Mean::of(&times).unwrap().to_string(), "1.5003 ± 0.0038 ms");
-        assert_eq!(Mean::of(&[Some(Value::number(7.0)); 2]).unwrap().to_string(), "7 ± 0");
-        assert_eq!(Mean::of(&[Some(Value::number(2.0)), None]).unwrap().to_string(), "2 (1 of 2)");
+        assert_eq!(Mean::of(&[Some(DimensionedValue::number(7.0)); 2]).unwrap().to_string(), "7 ± 0");
+        assert_eq!(Mean::of(&[Some(DimensionedValue::number(2.0)), None]).unwrap().to_string(), "2 (1 of 2)");
         assert_eq!(Mean::of(&[None]), None);
         // Between rows of the tables, the wider interval.
         assert_eq!((students_t(30), students_t(31), students_t(99)), (2.042, 2.042, 2.000));
         // Seeds with equal values have no interval, whatever the last bit of a sum.
-        assert_eq!(Mean::of(&[Some(Value::number(0.97)); 3]).unwrap().margin, Some(0.0));
+        assert_eq!(Mean::of(&[Some(DimensionedValue::number(0.97)); 3]).unwrap().margin, Some(0.0));
     }
 }

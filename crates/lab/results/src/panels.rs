@@ -11,7 +11,7 @@ use crate::claims::{ParseError, expression_of_a_run};
 /// The form of a panel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum PanelKind {
     /// Means over seeds as bars.
     Bars,
     /// Means over seeds over numbers.
@@ -73,7 +73,7 @@ pub struct Mark {
 #[serde(deny_unknown_fields)]
 pub struct Panel {
     /// The form of its values.
-    pub kind: Kind,
+    pub kind: PanelKind,
     /// The values to draw: an expression of claims about one run; for a CDF and over time, the part before its
     /// statistic.
     pub y: OneOrMore,
@@ -105,7 +105,7 @@ pub struct Panel {
     /// The unit of the y axis; by default one that fits.
     pub unit: Option<String>,
     /// Logarithmic axes: `x`, `y` or `xy`.
-    pub log: Option<Log>,
+    pub log: Option<LogScale>,
     /// Its heading.
     pub title: Option<String>,
     /// The label of the x axis.
@@ -124,7 +124,7 @@ pub struct Panel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "each is the axes that it names")]
-pub enum Log {
+pub enum LogScale {
     X,
     Y,
     Xy,
@@ -230,7 +230,7 @@ impl Panel {
     }
 
     fn is_of_means(&self) -> bool {
-        matches!(self.kind, Kind::Bars | Kind::Lines)
+        matches!(self.kind, PanelKind::Bars | PanelKind::Lines)
     }
 
     /// Checks that its keys go together.
@@ -243,9 +243,9 @@ impl Panel {
         only_for("series", !self.series.is_empty(), means, "bars and lines")?;
         only_for("values", !self.values.is_empty(), means, "bars and lines")?;
         only_for("over", self.over.is_some(), means, "bars and lines")?;
-        only_for("whiskers", self.whiskers.is_some(), self.kind == Kind::Bars, "bars")?;
+        only_for("whiskers", self.whiskers.is_some(), self.kind == PanelKind::Bars, "bars")?;
         only_for("per", self.per.is_some(), !means, "CDFs and samples over time")?;
-        only_for("window", self.window.is_some(), self.kind == Kind::Time, "samples over time")?;
+        only_for("window", self.window.is_some(), self.kind == PanelKind::Time, "samples over time")?;
         let several = matches!(self.y, OneOrMore::More(_));
         if several && !means {
             return Err("a CDF and samples over time have one `y`".to_owned());

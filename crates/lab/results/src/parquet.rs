@@ -20,7 +20,7 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::Error;
-use crate::frame::{Column, Frame, Texts};
+use crate::frame::{Column, DataFrame, Texts};
 use crate::thrift::{footer_is_sound, pages_are_sound};
 
 /// The version of all tables' columns.
@@ -39,7 +39,7 @@ const ROWS_A_BYTE: u64 = 16;
 ///
 /// # Errors
 /// The output's own error, without the library's wrapping, which adds `External: ` before the system's words.
-pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> io::Result<()> {
+pub(crate) fn write(frame: &DataFrame, out: &mut (dyn Write + Send)) -> io::Result<()> {
     write_table(frame, out).map_err(|error| match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(of_output) => *of_output,
@@ -49,7 +49,7 @@ pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> io::Result<(
     })
 }
 
-fn write_table(frame: &Frame, out: &mut (dyn Write + Send)) -> ParquetResult<()> {
+fn write_table(frame: &DataFrame, out: &mut (dyn Write + Send)) -> ParquetResult<()> {
     let metadata = [(TABLE_KEY, frame.name.to_owned()), (SCHEMA_KEY, SCHEMA.to_string())];
     let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
     let properties = WriterProperties::builder()
@@ -75,7 +75,7 @@ fn write_table(frame: &Frame, out: &mut (dyn Write + Send)) -> ParquetResult<()>
     file.close().map(|_| ())
 }
 
-fn schema(frame: &Frame) -> ParquetResult<TypePtr> {
+fn schema(frame: &DataFrame) -> ParquetResult<TypePtr> {
     let field = |(name, column): &(String, Column)| {
         let (physical, repetition) = match column {
             Column::Int(_) => (Physical::INT64, Repetition::REQUIRED),
@@ -125,7 +125,7 @@ fn split<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
 }
 
 /// Reads the table `name`. `path` is for messages.
-pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
+pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<DataFrame, Error> {
     contained(|| read_table(name, bytes, path)).unwrap_or_else(|| {
         let reason = "not a readable Parquet file: its parts contradict one another".to_owned();
         Err(Error::Parquet { path: path.to_path_buf(), reason })
@@ -154,7 +154,7 @@ fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
+fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<DataFrame, Error> {
     let wrong = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
     let unreadable = |error: ParquetError| wrong(format!("not a readable Parquet file: {error}"));
     let untrue =
@@ -231,7 +231,7 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
             column: column.clone(),
             reason: format!("has {} of {rows} rows", other.len()),
         }),
-        None => Ok(Frame { name, columns }),
+        None => Ok(DataFrame { name, columns }),
     }
 }
 
@@ -282,13 +282,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bytes_of(frame: &Frame) -> Vec<u8> {
+    fn bytes_of(frame: &DataFrame) -> Vec<u8> {
         let mut bytes = Vec::new();
         write(frame, &mut bytes).unwrap();
         bytes
     }
 
-    fn frame() -> impl Strategy<Value = Frame> {
+    fn frame() -> impl Strategy<Value = DataFrame> {
         let row = (any::<i64>(), any::<Option<i64>>(), any::<f64>(), any::<Option<f64>>(), any::<bool>(), "[a-d]{0,2}");
         prop::collection::vec(row, 0..60).prop_map(|rows| {
             let columns = vec![
@@ -299,7 +299,7 @@ mod tests {
                 ("flag".to_owned(), Column::Flag(rows.iter().map(|row| row.4).collect())),
                 ("text".to_owned(), Column::Text(rows.iter().map(|row| row.5.as_str()).collect())),
             ];
-            Frame { name: "any", columns }
+            DataFrame { name: "any", columns }
         })
     }
 
@@ -333,7 +333,7 @@ mod tests {
                 Ok(())
             }
         }
-        let frame = Frame { name: "any", columns: vec![("a".to_owned(), Column::Int((0..99_999).collect()))] };
+        let frame = DataFrame { name: "any", columns: vec![("a".to_owned(), Column::Int((0..99_999).collect()))] };
         let all = bytes_of(&frame).len();
         for room in [0, 10, all / 2, all - 1] {
             let error = write(&frame, &mut Full(room)).unwrap_err();
@@ -348,27 +348,27 @@ mod tests {
         let many = (0..ROWS_A_GROUP as i64 + 3).collect::<Vec<_>>();
         let gaps = many.iter().map(|&row| (row % 3 == 0).then_some(row)).collect();
         let columns = vec![("a".to_owned(), Column::Int(many)), ("b".to_owned(), Column::OptInt(gaps))];
-        let frame = Frame { name: "any", columns };
+        let frame = DataFrame { name: "any", columns };
         assert_eq!(read("any", bytes_of(&frame), Path::new("x")).unwrap(), frame);
     }
 
     #[test]
     fn more_rows_than_the_bytes_can_hold_are_refused() {
-        let frame = Frame { name: "any", columns: vec![("a".to_owned(), Column::Flag(vec![true; 3 << 19]))] };
+        let frame = DataFrame { name: "any", columns: vec![("a".to_owned(), Column::Flag(vec![true; 3 << 19]))] };
         let error = read("any", bytes_of(&frame), Path::new("x.parquet")).unwrap_err().to_string();
         assert!(error.contains("claims 1572864 rows in"), "{error}");
     }
 
     #[test]
     fn another_table_is_refused() {
-        let frame = Frame { name: "flows", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
+        let frame = DataFrame { name: "flows", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
         let error = read("ports", bytes_of(&frame), Path::new("ports.parquet")).unwrap_err();
         assert_eq!(error.to_string(), "`ports.parquet`: holds the table `flows`, not `ports`");
     }
 
     #[test]
     fn the_file_names_its_creator_and_no_time() {
-        let frame = Frame { name: "any", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
+        let frame = DataFrame { name: "any", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
         let file = SerializedFileReader::new(::bytes::Bytes::from(bytes_of(&frame))).unwrap();
         assert_eq!(file.metadata().file_metadata().created_by(), Some(CREATED_BY));
     }

@@ -21,9 +21,9 @@ use crate::store::RunResults;
 /// Seeds of a scheme from which the spread between seeds can be estimated.
 const SEEDS: usize = 2;
 /// The maximum number of draws, enough that the ends of the interval are 25 draws from the last.
-const MOST_DRAWS: usize = 1_000;
+const MAX_DRAWS: usize = 1_000;
 /// Draws at least.
-const LEAST_DRAWS: usize = 200;
+const MIN_DRAWS: usize = 200;
 /// Flows that are drawn together, about: a set of 100,000 has the least draws, and takes some tenths of a second.
 const WORK: usize = 20_000_000;
 /// 2^64 divided by the golden ratio, odd: the increment of splitmix64.
@@ -31,7 +31,7 @@ const GAP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A value and its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The measured value.
     pub value: f64,
     /// The lower end.
@@ -40,7 +40,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Returns whether a value is outside.
     pub fn excludes(&self, value: f64) -> bool {
         value < self.low || value > self.high
@@ -61,16 +61,16 @@ pub struct Pooled {
     /// The number of flows, over all seeds.
     pub flows: usize,
     /// The median slowdown.
-    pub p50: Interval,
+    pub p50: ConfidenceInterval,
     /// The 99th percentile of the slowdown.
-    pub p99: Interval,
+    pub p99: ConfidenceInterval,
     /// Both over the first scheme's, of the flows that ended under both; none of the first scheme, or where no flow did.
-    pub ratios: Option<[Interval; 2]>,
+    pub ratios: Option<[ConfidenceInterval; 2]>,
 }
 
 /// The schemes at one point of the grid.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Part {
+pub struct PooledPoint {
     /// The point, such as `load = 0.4`; empty without a grid.
     pub point: String,
     /// The display name of the first scheme, the denominator of the ratios. It has no row if it has a single seed.
@@ -87,19 +87,19 @@ impl Pooled {
 }
 
 /// Returns the quantiles over all seeds together; no rows for schemes with a single seed.
-pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<Part> {
+pub fn pooled<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<PooledPoint> {
     let part = |(point, schemes): (String, Schemes<'_>)| {
         let rows = [Class::Intra, Class::Inter].into_iter().flat_map(|class| of_class(class, &schemes)).collect();
         let first = schemes.first().and_then(|(_, runs)| runs.first());
-        Part { point, first: first.map_or_else(String::new, |run| run.manifest.label.clone()), rows }
+        PooledPoint { point, first: first.map_or_else(String::new, |run| run.manifest.label.clone()), rows }
     };
     by_point(runs).into_iter().map(part).filter(|part| !part.rows.is_empty()).collect()
 }
 
 fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
-    let samples: Vec<(&RunResults, Sample)> =
-        schemes.iter().filter_map(|(_, runs)| Some((*runs.first()?, Sample::of(runs, class)))).collect();
-    let row = |(place, (run, sample)): (usize, &(&RunResults, Sample))| {
+    let samples: Vec<(&RunResults, SlowdownSample)> =
+        schemes.iter().filter_map(|(_, runs)| Some((*runs.first()?, SlowdownSample::of(runs, class)))).collect();
+    let row = |(place, (run, sample)): (usize, &(&RunResults, SlowdownSample))| {
         if sample.0.len() < SEEDS {
             return None;
         }
@@ -114,12 +114,12 @@ fn of_class(class: Class, schemes: &Schemes<'_>) -> Vec<Pooled> {
 
 /// Slowdowns by seed and flow, seeds and flows in order.
 #[derive(Debug)]
-struct Sample(Vec<(u64, Vec<(u32, f64)>)>);
+struct SlowdownSample(Vec<(u64, Vec<(u32, f64)>)>);
 
 /// The percentiles of a sample.
 const PERCENTS: [u32; 2] = [50, 99];
 
-impl Sample {
+impl SlowdownSample {
     fn of(runs: &[&RunResults], class: Class) -> Self {
         let slowdowns = |run: &&RunResults| {
             let rows = run.flows.rows.iter().filter(|row| row.class == class);
@@ -137,14 +137,14 @@ impl Sample {
         self.0.iter().map(|(_, flows)| flows.len()).sum()
     }
 
-    fn quantiles(&self) -> Option<[Interval; 2]> {
+    fn quantiles(&self) -> Option<[ConfidenceInterval; 2]> {
         let strata: Vec<Vec<f64>> =
             self.0.iter().map(|(_, flows)| flows.iter().map(|(_, slowdown)| *slowdown).collect()).collect();
         intervals(&[strata], |drawn| drawn[0])
     }
 
     /// The quantiles over those of another scheme, of the flows that both have.
-    fn over(&self, first: &Self) -> Option<[Interval; 2]> {
+    fn over(&self, first: &Self) -> Option<[ConfidenceInterval; 2]> {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (seed, flows) in &self.0 {
             let Some((_, there)) = first.0.iter().find(|(other, _)| other == seed) else { continue };
@@ -163,7 +163,7 @@ impl Sample {
 }
 
 /// A statistic of both quantiles of samples, with its intervals. Of every sample the same values are drawn, by place.
-fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Option<[Interval; 2]> {
+fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Option<[ConfidenceInterval; 2]> {
     let mut total = 0;
     let strata: Vec<Range<u32>> = samples
         .first()?
@@ -193,7 +193,7 @@ fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Op
     };
     let mut weights = vec![1u32; total];
     let values = of(&weights);
-    let draws = (WORK / total).clamp(LEAST_DRAWS, MOST_DRAWS);
+    let draws = (WORK / total).clamp(MIN_DRAWS, MAX_DRAWS);
     let mut drawn = PERCENTS.map(|_| Vec::with_capacity(draws));
     for draw in 0..draws {
         weights.fill(0);
@@ -202,7 +202,7 @@ fn intervals(samples: &[Vec<Vec<f64>>], statistic: impl Fn(&[f64]) -> f64) -> Op
             all.push(value);
         }
     }
-    let mut interval = values.map(|value| Interval { value, low: value, high: value });
+    let mut interval = values.map(|value| ConfidenceInterval { value, low: value, high: value });
     for (interval, all) in interval.iter_mut().zip(&mut drawn) {
         all.sort_unstable_by(f64::total_cmp);
         // The middle 95 %, from both ends alike.
@@ -263,12 +263,12 @@ mod tests {
     }
 
     /// Returns five seeds of `flows` flows. Slowdowns are exponentially distributed, with a mean per seed.
-    fn sample(seed: u64, flows: u32, mean: impl Fn(u64) -> f64) -> Sample {
+    fn sample(seed: u64, flows: u32, mean: impl Fn(u64) -> f64) -> SlowdownSample {
         let of = |stratum: u64| {
             let slowdown = |flow: u32| -mean(stratum) * (1.0 - uniform(seed * 100 + stratum, flow.into())).ln();
             (stratum, (0..flows).map(|flow| (flow, slowdown(flow))).collect())
         };
-        Sample((0..5).map(of).collect())
+        SlowdownSample((0..5).map(of).collect())
     }
 
     #[test]
@@ -288,13 +288,13 @@ mod tests {
         let one = sample(1, 40, |seed| 1.0 + seed as f64);
         let mut two = sample(1, 40, |seed| 1.0 + seed as f64);
         two.0.iter_mut().flat_map(|(_, flows)| flows).for_each(|(_, slowdown)| *slowdown *= 2.0);
-        let twice = Interval { value: 2.0, low: 2.0, high: 2.0 };
+        let twice = ConfidenceInterval { value: 2.0, low: 2.0, high: 2.0 };
         assert_eq!(two.over(&one), Some([twice, twice]));
         // Flows and seeds that one of them lacks are left out of both.
         two.0[1].1.remove(7);
         two.0.remove(3);
         assert_eq!(two.over(&one), Some([twice, twice]));
-        assert_eq!(Sample(Vec::new()).over(&one), None);
+        assert_eq!(SlowdownSample(Vec::new()).over(&one), None);
     }
 
     /// The 95 % intervals hold the true value in about 95 % of 200 experiments, with independent flows.
@@ -312,7 +312,7 @@ mod tests {
     /// Five seeds that differ carry less information than five that do not, however many flows each has.
     #[test]
     fn seeds_that_differ_widen_the_interval() {
-        let width = |sample: Sample| {
+        let width = |sample: SlowdownSample| {
             let [p50, _] = sample.quantiles().unwrap();
             p50.high - p50.low
         };
@@ -332,11 +332,11 @@ mod tests {
             run
         };
         let parts = pooled(&[of("a", 1), of("b", 1), of("b", 2)]);
-        let [Part { point, first, rows }] = &parts[..] else { panic!("{parts:?}") };
+        let [PooledPoint { point, first, rows }] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!((point.as_str(), first.as_str()), ("", "A"));
         let said: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.class, row.seeds, row.is_of_few())).collect();
         assert_eq!(said, [("b,seed=1", Class::Intra, 2, true), ("b,seed=1", Class::Inter, 2, true)]);
-        let same = Interval { value: 1.0, low: 1.0, high: 1.0 };
+        let same = ConfidenceInterval { value: 1.0, low: 1.0, high: 1.0 };
         assert!(rows.iter().all(|row| row.ratios == Some([same; 2])), "{rows:?}");
         assert_eq!(pooled(&[of("a", 1), of("b", 1)]), []);
     }

@@ -90,21 +90,21 @@ impl Unit {
     }
 
     /// Returns `amount` of this unit as a value.
-    pub(crate) fn of(self, amount: f64) -> Value {
-        Value { amount: amount * self.times as f64 / self.over as f64, dimension: self.dimension }
+    pub(crate) fn of(self, amount: f64) -> DimensionedValue {
+        DimensionedValue { amount: amount * self.times as f64 / self.over as f64, dimension: self.dimension }
     }
 }
 
 /// The value of an expression: in bits, nanoseconds, and bits per nanosecond. An endless time is `never`.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Value {
+pub struct DimensionedValue {
     /// In base units.
     pub amount: f64,
     /// The physical dimension.
     pub dimension: Dimension,
 }
 
-impl Value {
+impl DimensionedValue {
     /// A plain number.
     pub const fn number(amount: f64) -> Self {
         Self { amount, dimension: Dimension::NUMBER }
@@ -131,7 +131,7 @@ impl Value {
     }
 }
 
-impl Value {
+impl DimensionedValue {
     /// In the unit that columns of tables have, and the suffix of its name there: nanoseconds (`ns`), `bytes`, `bps`; no
     /// suffix for a plain number, and the dimension for everything else.
     pub fn as_in_tables(&self) -> (f64, String) {
@@ -145,7 +145,7 @@ impl Value {
     }
 }
 
-impl Value {
+impl DimensionedValue {
     /// The largest unit that does not exceed the amount, with its length in the value's own units; none for plain numbers
     /// and dimensions without units.
     fn unit(&self) -> Option<(f64, &'static str)> {
@@ -227,7 +227,7 @@ fn two_digits(amount: f64) -> String {
 }
 
 /// Prints in the largest unit that leaves a whole part, with four digits.
-impl fmt::Display for Value {
+impl fmt::Display for DimensionedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.dimension == Dimension::TIME && self.amount.is_infinite() {
             return f.write_str("never");
@@ -273,20 +273,20 @@ mod tests {
     #[test]
     fn values_print_with_four_digits() {
         let cases = [
-            (Value::ns(20_278_022.928), "20.28 ms"),
-            (Value::ns(14.0), "14 ns"),
-            (Value::ns(0.5), "0.5 ns"),
-            (Value::ns(f64::INFINITY), "never"),
-            (Value::bytes(175_344.0), "175.3 KB"),
-            (Value::bytes(0.0), "0 B"),
-            (Value::bps(95_238_095_238.0), "95.24 Gbps"),
-            (Value::number(0.958_2), "0.9582"),
-            (Value::number(0.095_82), "0.09582"),
-            (Value::number(12_345.6), "12346"),
-            (Value::number(3.0), "3"),
-            (Value::number(0.000_001_234), "1.234e-6"),
-            (Value::number(-2.5), "-2.5"),
-            (Value { amount: 2.0, dimension: Dimension { bits: 2, ns: 0 } }, "2 (something in bit^2 ns^0)"),
+            (DimensionedValue::ns(20_278_022.928), "20.28 ms"),
+            (DimensionedValue::ns(14.0), "14 ns"),
+            (DimensionedValue::ns(0.5), "0.5 ns"),
+            (DimensionedValue::ns(f64::INFINITY), "never"),
+            (DimensionedValue::bytes(175_344.0), "175.3 KB"),
+            (DimensionedValue::bytes(0.0), "0 B"),
+            (DimensionedValue::bps(95_238_095_238.0), "95.24 Gbps"),
+            (DimensionedValue::number(0.958_2), "0.9582"),
+            (DimensionedValue::number(0.095_82), "0.09582"),
+            (DimensionedValue::number(12_345.6), "12346"),
+            (DimensionedValue::number(3.0), "3"),
+            (DimensionedValue::number(0.000_001_234), "1.234e-6"),
+            (DimensionedValue::number(-2.5), "-2.5"),
+            (DimensionedValue { amount: 2.0, dimension: Dimension { bits: 2, ns: 0 } }, "2 (something in bit^2 ns^0)"),
         ];
         for (value, text) in cases {
             assert_eq!(value.to_string(), text);
@@ -300,7 +300,7 @@ mod tests {
             let read = |text: &str| {
                 let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
                 let amount = text[..end].parse().unwrap();
-                Unit::from_name(&text[end..]).map_or(Value::number(amount), |unit| unit.of(amount))
+                Unit::from_name(&text[end..]).map_or(DimensionedValue::number(amount), |unit| unit.of(amount))
             };
             assert_eq!(read(one), read(other), "{one} {other}");
         }
@@ -311,23 +311,23 @@ mod tests {
     #[test]
     fn a_value_and_its_interval_are_rounded_together() {
         let cases = [
-            (Value::ns(1_500_333.3), 3_800.0, "1.5003 ± 0.0038 ms"),
-            (Value::number(158_637.0), 21_165.0, "159000 ± 21000"),
-            (Value::number(19_625.0), 402.0, "19630 ± 400"),
-            (Value::number(134.71), 6.93, "134.7 ± 6.9"),
-            (Value::bytes(1_050_000.0), 12.0, "1.05 MB ± 12 B"),
-            (Value::ns(697_941_880.0), 720.0, "697.9 ms ± 720 ns"),
-            (Value::number(0.998_2), 1.23e-6, "0.9982 ± 1.2e-6"),
-            (Value::bytes(1_050_000.0), 0.0, "1.05 ± 0 MB"),
-            (Value::ns(1_050.0), 0.000_1, "1.05 ± 0 us"),
-            (Value::number(7.0), 0.0, "7 ± 0"),
-            (Value::number(0.0), 0.0, "0 ± 0"),
-            (Value::number(4.0), 12.7, "4 ± 13"),
-            (Value::number(-0.01), 12.7, "0 ± 13"),
+            (DimensionedValue::ns(1_500_333.3), 3_800.0, "1.5003 ± 0.0038 ms"),
+            (DimensionedValue::number(158_637.0), 21_165.0, "159000 ± 21000"),
+            (DimensionedValue::number(19_625.0), 402.0, "19630 ± 400"),
+            (DimensionedValue::number(134.71), 6.93, "134.7 ± 6.9"),
+            (DimensionedValue::bytes(1_050_000.0), 12.0, "1.05 MB ± 12 B"),
+            (DimensionedValue::ns(697_941_880.0), 720.0, "697.9 ms ± 720 ns"),
+            (DimensionedValue::number(0.998_2), 1.23e-6, "0.9982 ± 1.2e-6"),
+            (DimensionedValue::bytes(1_050_000.0), 0.0, "1.05 ± 0 MB"),
+            (DimensionedValue::ns(1_050.0), 0.000_1, "1.05 ± 0 us"),
+            (DimensionedValue::number(7.0), 0.0, "7 ± 0"),
+            (DimensionedValue::number(0.0), 0.0, "0 ± 0"),
+            (DimensionedValue::number(4.0), 12.7, "4 ± 13"),
+            (DimensionedValue::number(-0.01), 12.7, "0 ± 13"),
             // The wider of both has the unit, and its rounding may carry.
-            (Value::ns(200_000.0), 3_000_000.0, "0.2 ± 3.0 ms"),
-            (Value::number(5.0), 0.099_6, "5.00 ± 0.10"),
-            (Value::ns(999_960.0), 12_000.0, "1000 ± 12 us"),
+            (DimensionedValue::ns(200_000.0), 3_000_000.0, "0.2 ± 3.0 ms"),
+            (DimensionedValue::number(5.0), 0.099_6, "5.00 ± 0.10"),
+            (DimensionedValue::ns(999_960.0), 12_000.0, "1000 ± 12 us"),
         ];
         for (value, margin, text) in cases {
             let margin = if value.dimension == Dimension::DATA { margin * 8.0 } else { margin };
@@ -351,7 +351,7 @@ mod tests {
             let amount = digits * 10.0_f64.powi(tens);
             let dimension = [Dimension::NUMBER, Dimension::TIME, Dimension::DATA, Dimension::RATE][kind];
             let margin = amount * 10.0_f64.powf(wide);
-            let text = Value { amount, dimension }.within(margin);
+            let text = DimensionedValue { amount, dimension }.within(margin);
             if dimension != Dimension::NUMBER && text.contains("± 0 ") {
                 let smallest = Unit::ALL.iter().find(|unit| unit.dimension == dimension && unit.name != "ps").unwrap();
                 prop_assert!(margin < smallest.of(0.01).amount, "{}", text);

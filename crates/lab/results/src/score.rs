@@ -183,14 +183,14 @@ pub enum ScoreError {
 }
 
 /// A scheme's measurements at a point: seeds in order, cells by metric.
-struct Measured {
+struct SchemeMeasurements {
     seeds: Vec<u64>,
     /// By metric, then by seed.
     cells: Vec<Vec<f64>>,
 }
 
 /// A scheme's name and label, and its measured values by point.
-type OfScheme = (String, String, Vec<(String, Measured)>);
+type OfScheme = (String, String, Vec<(String, SchemeMeasurements)>);
 
 /// Runs by point.
 type Points<'a> = Vec<(String, Vec<&'a RunResults>)>;
@@ -226,7 +226,7 @@ fn measured(cells: &[String], runs: &[RunResults]) -> Result<Vec<OfScheme>, Scor
         runs.sort_by_key(|run| run.summary.seed);
         let by_seed = |(metric, expr)| runs.iter().map(|run| cell(run, metric, expr)).collect::<Result<Vec<f64>, _>>();
         let cells = cells.iter().zip(&exprs).map(by_seed).collect::<Result<_, _>>()?;
-        Ok((point, Measured { seeds: runs.iter().map(|run| run.summary.seed).collect(), cells }))
+        Ok((point, SchemeMeasurements { seeds: runs.iter().map(|run| run.summary.seed).collect(), cells }))
     };
     let of_scheme = |(scheme, points): (String, Points<'_>)| {
         let label = points[0].1[0].manifest.label.clone();
@@ -405,7 +405,7 @@ impl Reference {
     }
 }
 
-fn other_seeds(scheme: &str, best: &Best, measured: &Measured) -> ScoreError {
+fn other_seeds(scheme: &str, best: &Best, measured: &SchemeMeasurements) -> ScoreError {
     ScoreError::Seeds {
         what: scheme.to_owned(),
         point: best.point.clone(),

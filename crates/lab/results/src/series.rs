@@ -12,22 +12,22 @@ use crate::tables::{FlowRow, FlowTable, PortTable, RateTable, SwitchTable};
 pub const CDF_POINTS: usize = 400;
 
 /// A value, and the share (0 to 1) of flows at or below it.
-pub type Point = (f64, f64);
+pub type CdfPoint = (f64, f64);
 
 /// The completion times of one class of flows.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Distribution {
+pub struct FctDistribution {
     /// `all`, `intra`, `inter`, a size bin, `requests`, `collectives` or a job.
     pub class: String,
     /// Completion times in nanoseconds.
-    pub fct_ns: Vec<Point>,
+    pub fct_ns: Vec<CdfPoint>,
     /// Completion times over ideal ones.
-    pub slowdown: Vec<Point>,
+    pub slowdown: Vec<CdfPoint>,
 }
 
 /// Sending rates over time, all flows on one time axis.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Rates {
+pub struct SendingRates {
     /// The ends of the intervals.
     pub time_ns: Vec<u64>,
     /// The flows.
@@ -49,7 +49,7 @@ pub struct FlowRate {
 
 /// Queues over time, all ports on one time axis.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Queues {
+pub struct QueueSeries {
     /// Sample times.
     pub time_ns: Vec<u64>,
     /// The ports.
@@ -69,7 +69,7 @@ pub struct PortQueue {
 
 /// One traced value of a flow's law.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Trace {
+pub struct LawTrace {
     /// The flow.
     pub flow: u32,
     /// The value's name, its unit last.
@@ -136,7 +136,7 @@ pub fn collectives(flows: &FlowTable, most: usize) -> (Vec<Steps>, usize) {
 
 /// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`,
 /// `collectives` and jobs, if there are several; each in at most `most` points.
-pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Distribution> {
+pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<FctDistribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
         let rows = || flows.rows.iter().filter(|row| wanted(row));
@@ -145,7 +145,7 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
             // Of all flows: those that did not end keep the curve from reaching 1.
             let finished = fct.len() as f64 / rows().count() as f64;
             let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), most);
-            made.push(Distribution {
+            made.push(FctDistribution {
                 class: class.to_owned(),
                 fct_ns: scaled(cdf(fct, most), finished),
                 slowdown: scaled(slowdown, finished),
@@ -169,15 +169,15 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
 }
 
 /// Returns the durations of groups of flows, if any is complete, also over their ideal times.
-fn tasks(class: &str, tasks: impl Iterator<Item = Task>, most: usize) -> Option<Distribution> {
+fn tasks(class: &str, tasks: impl Iterator<Item = Task>, most: usize) -> Option<FctDistribution> {
     let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
         tasks.filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
     let slowdown = cdf(slowdown.into_iter().flatten().collect(), most);
-    (!fct.is_empty()).then(|| Distribution { class: class.into(), fct_ns: cdf(fct, most), slowdown })
+    (!fct.is_empty()).then(|| FctDistribution { class: class.into(), fct_ns: cdf(fct, most), slowdown })
 }
 
 /// A distribution of a part of all.
-fn scaled(mut points: Vec<Point>, part: f64) -> Vec<Point> {
+fn scaled(mut points: Vec<CdfPoint>, part: f64) -> Vec<CdfPoint> {
     for point in &mut points {
         point.1 *= part;
     }
@@ -186,11 +186,11 @@ fn scaled(mut points: Vec<Point>, part: f64) -> Vec<Point> {
 
 /// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are
 /// few; else thinned evenly by rank. The smallest and the largest value are always among them.
-pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<Point> {
+pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<CdfPoint> {
     values.retain(|value| !value.is_nan());
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<CdfPoint> = Vec::new();
     for (rank, &value) in values.iter().enumerate() {
         let share = (rank + 1) as f64 / count;
         match points.last_mut() {
@@ -207,7 +207,7 @@ pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<Point> {
 }
 
 /// Sending rates in at most about `most` intervals; where there are more samples, intervals are joined.
-pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> Rates {
+pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> SendingRates {
     let times = distinct(rates.rows.iter().map(|row| row.time_ns));
     let step = times.len().div_ceil(most.max(1)).max(1);
     // Every `step`-th sample, counted from the last so that the end is drawn.
@@ -234,15 +234,15 @@ pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> Rates {
     });
     let made = made.collect();
     let jain = summary::jain_points(&thin, flows, 0).into_iter().map(|point| point.index).collect();
-    Rates { time_ns: kept.get(1..).unwrap_or_default().to_vec(), flows: made, jain }
+    SendingRates { time_ns: kept.get(1..).unwrap_or_default().to_vec(), flows: made, jain }
 }
 
 /// Queues in at most about `most` points; where there are more samples, the longest of each stretch is kept.
-pub fn queues(ports: &PortTable, most: usize) -> Queues {
+pub fn queues(ports: &PortTable, most: usize) -> QueueSeries {
     let times = distinct(ports.rows.iter().map(|row| row.time_ns));
     let step = times.len().div_ceil(most.max(1)).max(1);
     let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
-    let empty = |port: &crate::tables::Port| PortQueue {
+    let empty = |port: &crate::tables::SampledPort| PortQueue {
         name: port.name.clone(),
         queue_bytes: vec![0; time_ns.len()],
         phantom_bytes: Vec::new(),
@@ -257,11 +257,11 @@ pub fn queues(ports: &PortTable, most: usize) -> Queues {
             port.phantom_bytes[place] = port.phantom_bytes[place].max(phantom);
         }
     }
-    Queues { time_ns, ports: queues }
+    QueueSeries { time_ns, ports: queues }
 }
 
 /// Shared buffers in at most about `most` points, as [`queues`]: a switch takes a port's place.
-pub fn buffers(switches: &SwitchTable, most: usize) -> Queues {
+pub fn buffers(switches: &SwitchTable, most: usize) -> QueueSeries {
     let times = distinct(switches.rows.iter().map(|row| row.time_ns));
     let step = times.len().div_ceil(most.max(1)).max(1);
     let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
@@ -276,12 +276,12 @@ pub fn buffers(switches: &SwitchTable, most: usize) -> Queues {
         let held = &mut buffers[row.switch as usize].queue_bytes[place];
         *held = (*held).max(row.buffer_bytes);
     }
-    Queues { time_ns, ports: buffers }
+    QueueSeries { time_ns, ports: buffers }
 }
 
 /// Returns the internal state that laws trace, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow,
 /// in at most about `most` points each.
-pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
+pub fn traces(rates: &RateTable, most: usize) -> Vec<LawTrace> {
     let mut made = Vec::new();
     for (flow, rows) in by_flow(rates) {
         let step = rows.len().div_ceil(most.max(1)).max(1);
@@ -289,7 +289,7 @@ pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
             let known = rows.iter().step_by(step).filter_map(|&row| Some((rates.rows[row].time_ns, value(row)?)));
             let (time_ns, values): (Vec<u64>, Vec<f64>) = known.unzip();
             if !values.is_empty() {
-                made.push(Trace { flow, name: name.to_owned(), time_ns, values });
+                made.push(LawTrace { flow, name: name.to_owned(), time_ns, values });
             }
         };
         add("cwnd_bytes", &|row| rates.rows[row].window_bytes.map(|bytes| bytes as f64));
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(made.time_ns, [1, 3]);
         let heights: Vec<&[u64]> = made.ports.iter().map(|port| port.queue_bytes.as_slice()).collect();
         assert_eq!(heights, [&[9, 2], &[1, 3]]);
-        assert_eq!(buffers(&SwitchTable::default(), 2), Queues::default());
+        assert_eq!(buffers(&SwitchTable::default(), 2), QueueSeries::default());
     }
     use crate::testbed;
     use proptest::prelude::*;

@@ -6,18 +6,18 @@ use experiment::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Sta
 use fabric::topology::{Dumbbell, FatTrees, InterLinks, dumbbell};
 use fabric::{Ecn, HostId, LinkId, Network, Phantom, PortConfig, Routes};
 use laws::Law;
-use laws::catalog::{Kind, Value, build};
+use laws::catalog::{LawKind, ParamValue, build};
 use serde_json::json;
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::input::{Class, CodeVersions, EngineTimes, Program, RunInfo, SizeBin, SweepColumns};
-use crate::store::{Plan, RunResults, Writer};
+use crate::store::{ResultsWriter, RunResults, SweepPlan};
 use crate::tables::FlowRow;
 
 /// A directory that is removed with it.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct TestbedDir(PathBuf);
 
-impl Scratch {
+impl TestbedDir {
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("narrows-results-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -39,7 +39,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TestbedDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -47,8 +47,8 @@ impl Drop for Scratch {
 
 /// Puts a run into a directory, as a lone one.
 pub(crate) fn write_run(target: &Path, run: &RunResults) {
-    let plan = Plan::new("test", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
-    let writer = Writer::new(target, plan, "a test").unwrap();
+    let plan = SweepPlan::new("test", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
+    let writer = ResultsWriter::new(target, plan, "a test").unwrap();
     writer.finish(&Program::default(), std::slice::from_ref(run), "", String::new()).unwrap();
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn flow_row(flow: u32) -> FlowRow {
         base_rtt: Span::from_us(1),
         delivered: Bytes::new(1_000),
         stats: flow::FlowStats::default(),
-        acted: laws::Acted::default(),
+        acted: laws::LawActions::default(),
     }
 }
 
@@ -111,9 +111,9 @@ fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
         seed: 1,
         stop,
         intra_rtt,
-        causes: experiment::Causes::default(),
+        causes: experiment::Dependencies::default(),
         modules: Vec::new(),
-        ties: experiment::Ties::default(),
+        ties: experiment::TieBreak::default(),
     }
 }
 
@@ -154,11 +154,11 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
 
 /// Runs flows of kind 0 under DCTCP, 1 under GEMINI, 2 under a wide constant window.
 pub(crate) fn run(setup: &Setup, threads: usize) -> Outcome {
-    let law = |spec: &FlowSpec, path: &laws::Path| -> Law {
+    let law = |spec: &FlowSpec, path: &laws::PathInfo| -> Law {
         match spec.kind {
-            0 => build(Kind::Dctcp, path, &[]).unwrap(),
-            1 => build(Kind::Gemini, path, &[]).unwrap(),
-            _ => build(Kind::Fixed, path, &[("window", Value::Bytes(Bytes::new(1 << 24)))]).unwrap(),
+            0 => build(LawKind::Dctcp, path, &[]).unwrap(),
+            1 => build(LawKind::Gemini, path, &[]).unwrap(),
+            _ => build(LawKind::Fixed, path, &[("window", ParamValue::Bytes(Bytes::new(1 << 24)))]).unwrap(),
         }
     };
     engine::run_on(setup, engine::Threads::always(threads), law, &mut |_| true)
@@ -202,7 +202,7 @@ pub(crate) fn two_datacenters() -> (RunInfo, Setup, Outcome) {
 
 /// Two hosts and a flow, over links that lose packets in bursts.
 pub(crate) fn lossy() -> Setup {
-    let bursts = Some(fabric::Bursts { group: 10, losses: [Frac::millionths(1_000); fabric::MOST_IN_GROUP] });
+    let bursts = Some(fabric::Bursts { group: 10, losses: [Frac::millionths(1_000); fabric::MAX_IN_GROUP] });
     let port = PortConfig { bursts, ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
     let shape =
         Dumbbell { left: vec![(port, port)], right: vec![(port, port)], bottleneck: port, two_datacenters: false };

@@ -16,7 +16,7 @@ pub(crate) fn footer_is_sound(file: &[u8]) -> bool {
     // The last eight bytes: the length of the metadata before them, and `PAR1`.
     let Some((rest, &[a, b, c, d, ..])) = file.split_last_chunk::<8>() else { return false };
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
-    rest.len().checked_sub(length).is_some_and(|start| Walk::new(&rest[start..]).structure(0).is_some())
+    rest.len().checked_sub(length).is_some_and(|start| ThriftWalk::new(&rest[start..]).structure(0).is_some())
 }
 
 /// Returns whether the headers of a column's pages can be walked. Pages with their headers fill `length` bytes from
@@ -26,7 +26,7 @@ pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
     let Some(end) = at.checked_add(length) else { return false };
     while at < end {
         let Some(rest) = file.get(at..end) else { return false };
-        let mut walk = Walk::new(rest);
+        let mut walk = ThriftWalk::new(rest);
         let Some(page) = walk.structure(0).and(walk.page_size) else { return false };
         let Some(next) = usize::try_from(page).ok().and_then(|page| (end - walk.rest.len()).checked_add(page)) else {
             return false;
@@ -36,13 +36,13 @@ pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
     at == end
 }
 
-struct Walk<'a> {
+struct ThriftWalk<'a> {
     rest: &'a [u8],
     /// The value of [`PAGE_SIZE`] in the outermost structure.
     page_size: Option<i32>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ThriftWalk<'a> {
     const fn new(rest: &'a [u8]) -> Self {
         Self { rest, page_size: None }
     }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn walked(bytes: &[u8]) -> bool {
-        Walk::new(bytes).structure(0).is_some()
+        ThriftWalk::new(bytes).structure(0).is_some()
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         assert!(walked(&whole));
         assert!((0..whole.len()).all(|cut| !walked(&whole[..cut])));
         // The size of a page: 150, then another field.
-        let mut walk = Walk::new(&[0x35, 0xac, 0x02, 0x15, 2, 0]);
+        let mut walk = ThriftWalk::new(&[0x35, 0xac, 0x02, 0x15, 2, 0]);
         assert_eq!((walk.structure(0), walk.page_size), (Some(()), Some(150)));
     }
 

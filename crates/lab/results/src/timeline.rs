@@ -13,9 +13,9 @@ use crate::tables::FlowRow;
 
 /// A message that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtobufMessage(Vec<u8>);
 
-impl Message {
+impl ProtobufMessage {
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -62,7 +62,7 @@ pub fn is_timeline(head: &[u8]) -> bool {
 
 /// The unit of a counter.
 #[derive(Clone, Copy)]
-enum Unit {
+enum CounterUnit {
     Bytes,
     Nanoseconds,
     BitsPerSecond,
@@ -71,55 +71,55 @@ enum Unit {
 }
 
 /// The trace so far.
-struct Trace {
-    packets: Message,
+struct TraceWriter {
+    packets: ProtobufMessage,
     /// The number of the track that was described last. Perfetto wants them different, and not 0.
     track: u64,
 }
 
-impl Trace {
-    fn packet(&mut self, packet: &Message) {
+impl TraceWriter {
+    fn packet(&mut self, packet: &ProtobufMessage) {
         self.packets = std::mem::take(&mut self.packets).message(1, packet);
     }
 
     /// A track under another one, or a group of tracks of its own.
-    fn track(&mut self, name: &str, parent: Option<u64>, counts: Option<Unit>) -> u64 {
+    fn track(&mut self, name: &str, parent: Option<u64>, counts: Option<CounterUnit>) -> u64 {
         self.track += 1;
-        let mut descriptor = Message::default().number(1, self.track).text(2, name);
+        let mut descriptor = ProtobufMessage::default().number(1, self.track).text(2, name);
         descriptor = if let Some(parent) = parent {
             descriptor.number(5, parent)
         } else {
-            descriptor.message(3, &Message::default().number(1, self.track).text(6, name))
+            descriptor.message(3, &ProtobufMessage::default().number(1, self.track).text(6, name))
         };
         if let Some(unit) = counts {
             let counter = match unit {
-                Unit::Nanoseconds => Message::default().number(3, 1),
-                Unit::Bytes => Message::default().number(3, 3),
-                Unit::BitsPerSecond => Message::default().text(6, "bit/s"),
-                Unit::Named => Message::default(),
+                CounterUnit::Nanoseconds => ProtobufMessage::default().number(3, 1),
+                CounterUnit::Bytes => ProtobufMessage::default().number(3, 3),
+                CounterUnit::BitsPerSecond => ProtobufMessage::default().text(6, "bit/s"),
+                CounterUnit::Named => ProtobufMessage::default(),
             };
             descriptor = descriptor.message(8, &counter);
         }
-        self.packet(&Message::default().number(10, 1).message(60, &descriptor));
+        self.packet(&ProtobufMessage::default().number(10, 1).message(60, &descriptor));
         self.track
     }
 
-    fn event(&mut self, ns: u64, event: &Message) {
-        self.packet(&Message::default().number(8, ns).number(10, 1).message(11, event));
+    fn event(&mut self, ns: u64, event: &ProtobufMessage) {
+        self.packet(&ProtobufMessage::default().number(8, ns).number(10, 1).message(11, event));
     }
 
     /// A slice. Its arguments are names and values.
     fn slice(&mut self, track: u64, [begin, end]: [u64; 2], name: &str, said: &[(&str, String)]) {
-        let mut event = Message::default().number(9, 1).number(11, track).text(23, name);
+        let mut event = ProtobufMessage::default().number(9, 1).number(11, track).text(23, name);
         for (key, value) in said {
-            event = event.message(4, &Message::default().text(10, key).text(6, value));
+            event = event.message(4, &ProtobufMessage::default().text(10, key).text(6, value));
         }
         self.event(begin, &event);
-        self.event(end, &Message::default().number(9, 2).number(11, track));
+        self.event(end, &ProtobufMessage::default().number(9, 2).number(11, track));
     }
 
     fn count(&mut self, track: u64, ns: u64, value: f64) {
-        self.event(ns, &Message::default().number(9, 4).number(11, track).double(44, value));
+        self.event(ns, &ProtobufMessage::default().number(9, 4).number(11, track).double(44, value));
     }
 }
 
@@ -142,7 +142,7 @@ impl Lanes {
 
 /// The run as a trace of Perfetto, a `.pftrace` file.
 pub fn perfetto(run: &RunResults) -> Vec<u8> {
-    let mut trace = Trace { packets: Message::default(), track: 0 };
+    let mut trace = TraceWriter { packets: ProtobufMessage::default(), track: 0 };
     flows(run, &mut trace);
     collectives(run, &mut trace);
     failures(run, &mut trace);
@@ -171,7 +171,7 @@ fn span(flow: &FlowRow, last: u64) -> [u64; 2] {
 }
 
 /// One slice per flow, by the host that sends it.
-fn flows(run: &RunResults, trace: &mut Trace) {
+fn flows(run: &RunResults, trace: &mut TraceWriter) {
     let last = last_ns(run);
     let mut by_host: BTreeMap<u32, Vec<&FlowRow>> = BTreeMap::new();
     for flow in run.flows.rows.iter().filter(|flow| flow.started.is_set()) {
@@ -199,7 +199,7 @@ fn flows(run: &RunResults, trace: &mut Trace) {
 }
 
 /// One slice per collective operation, by the traffic or job that it is of.
-fn collectives(run: &RunResults, trace: &mut Trace) {
+fn collectives(run: &RunResults, trace: &mut TraceWriter) {
     let last = last_ns(run);
     let mut operations: BTreeMap<(u32, u32), [u64; 2]> = BTreeMap::new();
     for flow in run.flows.rows.iter().filter(|flow| flow.started.is_set()) {
@@ -224,7 +224,7 @@ fn collectives(run: &RunResults, trace: &mut Trace) {
 }
 
 /// A slice each time that links were down.
-fn failures(run: &RunResults, trace: &mut Trace) {
+fn failures(run: &RunResults, trace: &mut TraceWriter) {
     let failures = &run.summary.network.failures;
     if failures.is_empty() {
         return;
@@ -242,7 +242,7 @@ fn failures(run: &RunResults, trace: &mut Trace) {
 }
 
 /// A slice each time that a sampled port was paused.
-fn pauses(run: &RunResults, trace: &mut Trace) {
+fn pauses(run: &RunResults, trace: &mut TraceWriter) {
     let table = &run.pauses;
     if table.rows.is_empty() {
         return;
@@ -256,18 +256,18 @@ fn pauses(run: &RunResults, trace: &mut Trace) {
 }
 
 /// Adds a counter for each sampled value of ports and switches.
-fn ports(run: &RunResults, trace: &mut Trace) {
+fn ports(run: &RunResults, trace: &mut TraceWriter) {
     let table = &run.ports;
     if !table.rows.is_empty() {
         let all = trace.track("ports", None, None);
         let mut tracks: BTreeMap<(u32, &str), u64> = BTreeMap::new();
         for row in &table.rows {
             let values = [
-                ("queue", Some(row.queue_bytes), Unit::Bytes),
-                ("phantom queue", row.phantom_bytes, Unit::Bytes),
-                ("ingress buffer", row.ingress_bytes, Unit::Bytes),
-                ("pseudo queue", row.pseudo_bytes, Unit::Bytes),
-                ("fed back", row.feedback_bps, Unit::BitsPerSecond),
+                ("queue", Some(row.queue_bytes), CounterUnit::Bytes),
+                ("phantom queue", row.phantom_bytes, CounterUnit::Bytes),
+                ("ingress buffer", row.ingress_bytes, CounterUnit::Bytes),
+                ("pseudo queue", row.pseudo_bytes, CounterUnit::Bytes),
+                ("fed back", row.feedback_bps, CounterUnit::BitsPerSecond),
             ];
             for (what, value, unit) in values {
                 let Some(value) = value else { continue };
@@ -285,7 +285,7 @@ fn ports(run: &RunResults, trace: &mut Trace) {
         let tracks: Vec<u64> = table
             .names
             .iter()
-            .map(|name| trace.track(&format!("{name}: buffer"), Some(all), Some(Unit::Bytes)))
+            .map(|name| trace.track(&format!("{name}: buffer"), Some(all), Some(CounterUnit::Bytes)))
             .collect();
         for row in &table.rows {
             let Some(&track) = tracks.get(row.switch as usize) else { continue };
@@ -295,7 +295,7 @@ fn ports(run: &RunResults, trace: &mut Trace) {
 }
 
 /// Counters for the samples of flows and the state that their laws trace.
-fn sampled(run: &RunResults, trace: &mut Trace) {
+fn sampled(run: &RunResults, trace: &mut TraceWriter) {
     let table = &run.rates;
     if table.rows.is_empty() {
         return;
@@ -304,25 +304,25 @@ fn sampled(run: &RunResults, trace: &mut Trace) {
     let mut tracks: BTreeMap<(u32, String), u64> = BTreeMap::new();
     let mut before: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (place, row) in table.rows.iter().enumerate() {
-        let mut count = |what: &str, value: f64, unit: Unit| {
+        let mut count = |what: &str, value: f64, unit: CounterUnit| {
             let track = *tracks
                 .entry((row.flow, what.to_owned()))
                 .or_insert_with(|| trace.track(&format!("flow {}: {what}", row.flow), Some(all), Some(unit)));
             trace.count(track, row.time_ns, value);
         };
         if let Some(window) = row.window_bytes {
-            count("window", window as f64, Unit::Bytes);
+            count("window", window as f64, CounterUnit::Bytes);
         }
-        count("round trip", row.srtt_ns as f64, Unit::Nanoseconds);
+        count("round trip", row.srtt_ns as f64, CounterUnit::Nanoseconds);
         if let Some((time, delivered)) = before.insert(row.flow, (row.time_ns, row.delivered_bytes))
             && row.time_ns > time
         {
             let bits = 8.0 * (row.delivered_bytes.saturating_sub(delivered)) as f64;
-            count("delivered", bits * 1e9 / (row.time_ns - time) as f64, Unit::BitsPerSecond);
+            count("delivered", bits * 1e9 / (row.time_ns - time) as f64, CounterUnit::BitsPerSecond);
         }
         for (name, values) in &table.traces {
             if let Some(value) = values.get(place).copied().flatten() {
-                count(name, value as f64, Unit::Named);
+                count(name, value as f64, CounterUnit::Named);
             }
         }
     }
@@ -335,11 +335,14 @@ mod tests {
     #[test]
     fn messages_are_protocol_buffers() {
         // The examples of its encoding guide: 150 in field 1, "testing" in field 2, and the first in field 3.
-        let first = Message::default().number(1, 150);
+        let first = ProtobufMessage::default().number(1, 150);
         assert_eq!(first.0, [0x08, 0x96, 0x01]);
-        assert_eq!(Message::default().text(2, "testing").0, [0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);
-        assert_eq!(Message::default().message(3, &first).0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
-        assert_eq!(Message::default().double(44, 1.0).0, [0xe1, 0x02, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+        assert_eq!(
+            ProtobufMessage::default().text(2, "testing").0,
+            [0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]
+        );
+        assert_eq!(ProtobufMessage::default().message(3, &first).0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
+        assert_eq!(ProtobufMessage::default().double(44, 1.0).0, [0xe1, 0x02, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
     }
 
     #[test]

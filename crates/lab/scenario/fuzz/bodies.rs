@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use scenario::import::{
-    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Names, Placement, SimaiOptions, StartUnit,
+    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, ImportNames, Placement, SimaiOptions, StartUnit,
     TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
     import_simai, import_traffic,
 };
@@ -52,7 +52,7 @@ pub(crate) fn distribution(bytes: &[u8]) {
 /// An imported scenario can be read.
 pub(crate) fn htsim(bytes: &[u8]) {
     let parts = parts(bytes);
-    let names = Names { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
+    let names = ImportNames { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
     match import_htsim(&parts[0], parts.get(1).map(String::as_str), Some(StartUnit::Microseconds), &names) {
         Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),

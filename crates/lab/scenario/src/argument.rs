@@ -1,33 +1,35 @@
 //! Values on a command line, read as in scenario files and refused with the same care.
 
-use laws::catalog::{Kind, Value as LawValue};
+use laws::catalog::{LawKind, ParamValue as LawValue};
 use units::{Bytes, Rate, Span};
 
 use crate::config::Setting;
-use crate::decode::{At, Field};
-use crate::error::{Error, Fault, Origin, Sources};
+use crate::decode::{Field, Located};
+use crate::error::{Error, SourceSpan, Sources, SpannedError};
 use crate::overrides::shifted;
-use crate::quantity::Ends;
+use crate::quantity::NumberRange;
 use crate::tree::parse_argument;
 
 /// A law's parameter from `NAME=VALUE`, as in a scheme's `params`.
 ///
 /// # Errors
 /// When the law has no such parameter, or the value is of another kind or out of range; `option` is named there.
-pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValue), Error> {
+pub fn law_param(option: &str, law: LawKind, text: &str) -> Result<(String, LawValue), Error> {
     read(option, text, |source| {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Fault::new(Origin::new(source, 0..text.len()), "a parameter is given as NAME=VALUE")
-                .label("no `=` here"));
+            return Err(SpannedError::new(
+                SourceSpan::new(source, 0..text.len()),
+                "a parameter is given as NAME=VALUE",
+            )
+            .label("no `=` here"));
         };
-        let at = At { value: name.trim().to_owned(), origin: Origin::new(source, 0..name.len()) };
+        let at = Located { value: name.trim().to_owned(), origin: SourceSpan::new(source, 0..name.len()) };
         let by = name.len() + 1;
         let node = shifted(parse_argument(value, source).map_err(|fault| fault.shifted(by))?, by);
         match crate::config::law_setting(law, &at, &node)? {
             Setting::Value(value) => Ok((at.value, value)),
-            Setting::Port => {
-                Err(Fault::new(node.origin, "only a scenario has ports to follow").label("expected an amount of data"))
-            }
+            Setting::Port => Err(SpannedError::new(node.origin, "only a scenario has ports to follow")
+                .label("expected an amount of data")),
         }
     })
 }
@@ -65,23 +67,23 @@ pub fn span(option: &str, text: &str) -> Result<Span, Error> {
 ///
 /// # Errors
 /// When it is none.
-pub fn range(option: &str, text: &str) -> Result<Ends, Error> {
+pub fn range(option: &str, text: &str) -> Result<NumberRange, Error> {
     read(option, text, |source| {
         let none = || {
-            Fault::new(Origin::new(source, 0..text.len()), format!("`{text}` is no range"))
+            SpannedError::new(SourceSpan::new(source, 0..text.len()), format!("`{text}` is no range"))
                 .label("expected LOW..HIGH, as in 100KB..2MB or 0.1..0.5")
         };
         let (low, high) = text.split_once("..").ok_or_else(none)?;
         let end = |text: &str, by: usize| {
             let by = by + text.len() - text.trim_start().len();
             let node = parse_argument(text.trim(), source).map_err(|fault| fault.shifted(by))?;
-            Ok::<_, Fault>(shifted(node, by))
+            Ok::<_, SpannedError>(shifted(node, by))
         };
-        Ends::new(&end(low, 0)?, &end(high, low.len() + 2)?)
+        NumberRange::new(&end(low, 0)?, &end(high, low.len() + 2)?)
     })
 }
 
-fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, Fault>) -> Result<T, Error> {
+fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, SpannedError>) -> Result<T, Error> {
     let mut sources = Sources::default();
     let source = sources.add(option, text);
     decode(source).map_err(|fault| sources.explain(fault))
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn parameters_are_read_as_in_files() {
-        let read = |text| law_param("--param", Kind::Gemini, text).unwrap();
+        let read = |text| law_param("--param", LawKind::Gemini, text).unwrap();
         assert_eq!(read("k=75KB"), ("k".to_owned(), LawValue::Bytes(Bytes::new(75_000))));
         assert_eq!(read("beta=0.5"), ("beta".to_owned(), LawValue::Fraction(Frac::HALF)));
         assert_eq!(read("paced=false"), ("paced".to_owned(), LawValue::Switch(false)));
@@ -132,7 +134,7 @@ mod tests {
             ("k=99999999999999999999", "99999999999999999999 is beyond a file's whole numbers"),
             ("k", "NAME=VALUE"),
         ] {
-            let error = law_param("--param", Kind::Gemini, text).unwrap_err().to_string();
+            let error = law_param("--param", LawKind::Gemini, text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
         assert!(rate("--line-rate", "10").is_err() && span("--base-rtt", "soon").is_err());

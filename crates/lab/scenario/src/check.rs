@@ -1,6 +1,6 @@
 //! Checks of a scenario without a simulation.
 
-use crate::build::Report;
+use crate::build::RunReport;
 use crate::{Error, Scenario};
 
 /// Result of a check.
@@ -22,7 +22,7 @@ pub struct CheckedRun {
     /// The run's point in the grid, as keys and values; empty without a grid.
     pub point: Vec<(String, String)>,
     /// Its size, its round trips, its load.
-    pub report: Report,
+    pub report: RunReport,
     /// Warnings: odd settings that are not errors.
     pub warnings: Vec<String>,
     /// Notes that are no warnings.

@@ -1,8 +1,8 @@
 //! Distributions of flow sizes: points `bytes cumulative_percent`, linear between them.
 
-use crate::error::{Fault, Origin, Sources, listed, nearest};
+use crate::error::{SourceSpan, Sources, SpannedError, listed, nearest};
 use crate::quantity::Decimal;
-use crate::{Error, decode::At, inputs::Inputs, kind::Kind};
+use crate::{Error, decode::Located, inputs::Inputs, kind::FileKind};
 use files::BYTE_ORDER_MARK;
 
 /// The distributions included in this crate; `data/flow-sizes/README.md` has their sources.
@@ -14,7 +14,7 @@ const SHIPPED: [(&str, &str); 5] = [
     ("alibaba-wan", include_str!("../data/flow-sizes/alibaba-wan.txt")),
 ];
 
-pub(crate) const DISTRIBUTION: Kind = Kind {
+pub(crate) const DISTRIBUTION: FileKind = FileKind {
     name: "a distribution of flow sizes",
     expected: "expected lines of `bytes cumulative_percent`, the first at 0, the last at 100",
     fits: |file| file.first().starts_with(|letter: char| letter.is_ascii_digit()),
@@ -49,7 +49,7 @@ impl Distribution {
     }
 
     /// The shipped one of that name, or else the one in that file.
-    pub(crate) fn named(name: &At<String>, inputs: &Inputs) -> Result<Self, Fault> {
+    pub(crate) fn named(name: &Located<String>, inputs: &Inputs) -> Result<Self, SpannedError> {
         if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name.value) {
             return Self::read(text, None);
         }
@@ -57,7 +57,7 @@ impl Distribution {
             let message =
                 format!("`{}` is neither a distribution of flow sizes nor a file beside the scenario", **name);
             let known: Vec<&str> = Self::shipped().collect();
-            let fault = Fault::new(name.origin, message).label("not found");
+            let fault = SpannedError::new(name.origin, message).label("not found");
             let near = nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
             let fault = near.map_or(fault.clone(), |near| fault.help(near));
             return Err(fault.help(format!("distributions that come with the program: {}", listed(&known))));
@@ -66,10 +66,10 @@ impl Distribution {
         Self::read(&text, source)
     }
 
-    fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Self, Fault> {
+    fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Self, SpannedError> {
         let mut points: Vec<(u64, u64)> = Vec::new();
         let source = source.into();
-        let mut last = Origin::new(source, 0..0);
+        let mut last = SourceSpan::new(source, 0..0);
         let mut start = 0;
         let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
         for line in text.split_inclusive('\n') {
@@ -79,7 +79,7 @@ impl Distribution {
             if content.is_empty() {
                 continue;
             }
-            last = Origin::new(source, at..at + content.len());
+            last = SourceSpan::new(source, at..at + content.len());
             let mut words = content.split_whitespace();
             let (Some(size), Some(share), None) = (words.next(), words.next(), words.next()) else {
                 return Err(bad(last, "a point is two numbers: bytes and cumulative percent"));
@@ -123,8 +123,8 @@ impl Distribution {
     }
 }
 
-fn bad(origin: Origin, what: &str) -> Fault {
-    Fault::new(origin, what).help("each line is `bytes cumulative_percent`, the first at 0, the last at 100")
+fn bad(origin: SourceSpan, what: &str) -> SpannedError {
+    SpannedError::new(origin, what).help("each line is `bytes cumulative_percent`, the first at 0, the last at 100")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
 use crate::index::index32;
-use crate::kind::Kind;
+use crate::kind::FileKind;
 
 /// Colour of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,12 +51,12 @@ pub struct Diagnostic {
     /// Accepted values, or a remedy.
     pub help: Vec<String>,
     /// Its place, if it has one.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// A place in a file or an argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file, or `--set`.
     pub file: String,
     /// Its whole text.
@@ -65,7 +65,7 @@ pub struct Place {
     pub range: std::ops::Range<usize>,
 }
 
-impl Place {
+impl SourceLocation {
     /// The line, from 1.
     pub fn line(&self) -> usize {
         self.text[..self.range.start].matches('\n').count() + 1
@@ -111,16 +111,16 @@ impl std::fmt::Display for Diagnostic {
     }
 }
 
-/// A range of bytes in one of the texts read; the place of a default is [`Origin::NOWHERE`].
+/// A range of bytes in one of the texts read; the place of a default is [`SourceSpan::NOWHERE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
+pub struct SourceSpan {
     /// Number of the text; none for a value that is not from a text.
     source: Option<u32>,
     start: u32,
     end: u32,
 }
 
-impl Origin {
+impl SourceSpan {
     /// Not in any text.
     pub const NOWHERE: Self = Self { source: None, start: 0, end: 0 };
 
@@ -141,15 +141,15 @@ fn offset(byte: usize) -> u32 {
 
 /// An error without the text of its file, which [`Sources::explain`] adds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SpannedError {
     message: String,
     label: String,
     help: Vec<String>,
-    origin: Origin,
+    origin: SourceSpan,
 }
 
-impl Fault {
-    pub(crate) fn new(origin: Origin, message: impl Into<String>) -> Self {
+impl SpannedError {
+    pub(crate) fn new(origin: SourceSpan, message: impl Into<String>) -> Self {
         Self { message: message.into(), label: String::new(), help: Vec::new(), origin }
     }
 
@@ -176,15 +176,15 @@ impl Fault {
 
     /// The same fault, `by` bytes later in its text.
     pub(crate) fn shifted(mut self, by: usize) -> Self {
-        if self.origin != Origin::NOWHERE {
+        if self.origin != SourceSpan::NOWHERE {
             self.origin = self.origin.shifted(by);
         }
         self
     }
 
     /// The same fault, at `origin` if it had no place of its own.
-    pub(crate) fn at_least(mut self, origin: Origin) -> Self {
-        if self.origin == Origin::NOWHERE {
+    pub(crate) fn at_least(mut self, origin: SourceSpan) -> Self {
+        if self.origin == SourceSpan::NOWHERE {
             self.origin = origin;
         }
         self
@@ -208,63 +208,63 @@ pub(crate) fn listed(names: &[&str]) -> String {
 
 /// The texts that a scenario was read from.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Sources(Vec<Source>);
+pub(crate) struct Sources(Vec<SourceText>);
 
 #[derive(Clone, Debug)]
-struct Source {
+struct SourceText {
     name: String,
     text: Arc<str>,
     /// The kind of file that was expected, if the text is not of that kind.
-    is_not: Option<Kind>,
+    is_not: Option<FileKind>,
 }
 
 impl Sources {
     /// Adds a text; a text over 4 GiB is cut off for display only.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) -> u32 {
         debug_assert!(self.0.len() < u32::MAX as usize, "texts have numbers of 32 bits");
-        self.0.push(Source { name: name.into(), text: Arc::from(text), is_not: None });
+        self.0.push(SourceText { name: name.into(), text: Arc::from(text), is_not: None });
         index32(self.0.len()) - 1
     }
 
     /// Adds a file that should be of a kind. If the text is not of that kind, errors show no part of it.
-    pub(crate) fn add_file(&mut self, name: impl Into<String>, text: &str, kind: Kind) -> u32 {
+    pub(crate) fn add_file(&mut self, name: impl Into<String>, text: &str, kind: FileKind) -> u32 {
         let source = self.add(name, text);
         self.expect(source, kind);
         source
     }
 
     /// Expects a kind of a text.
-    pub(crate) fn expect(&mut self, source: u32, kind: Kind) {
+    pub(crate) fn expect(&mut self, source: u32, kind: FileKind) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.is_not = (!kind.fits(&source.name, &source.text)).then_some(kind);
         }
     }
 
     /// Explains a fault in a string, at `bytes` of its text, or at the whole string if it is written with escapes.
-    pub(crate) fn explain_within(&self, mut fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> Error {
+    pub(crate) fn explain_within(&self, mut fault: SpannedError, text: &str, bytes: &std::ops::Range<usize>) -> Error {
         let origin = fault.origin;
         let source = self.source(origin);
         let written = source.and_then(|source| source.text.get(origin.start as usize..origin.end as usize));
         if let Some(at) = written.and_then(|written| written.find(text)) {
             let place = |byte: usize| origin.start.saturating_add(offset(at + byte));
-            fault.origin = Origin { start: place(bytes.start), end: place(bytes.end), ..origin };
+            fault.origin = SourceSpan { start: place(bytes.start), end: place(bytes.end), ..origin };
         }
         self.explain(fault)
     }
 
-    fn source(&self, origin: Origin) -> Option<&Source> {
+    fn source(&self, origin: SourceSpan) -> Option<&SourceText> {
         self.0.get(origin.source? as usize)
     }
 
-    pub(crate) fn explain(&self, fault: Fault) -> Error {
-        let Fault { message, label, help, origin } = fault;
+    pub(crate) fn explain(&self, fault: SpannedError) -> Error {
+        let SpannedError { message, label, help, origin } = fault;
         let source = self.source(origin);
-        if let Some(Source { name, is_not: Some(kind), .. }) = source {
+        if let Some(SourceText { name, is_not: Some(kind), .. }) = source {
             let message = format!("`{name}` is not {}", kind.name);
             let help = vec![kind.expected.to_owned()];
             return Error::Invalid(Box::new(Diagnostic { message, label: String::new(), help, place: None }));
         }
-        let place = source.map(|Source { name, text, .. }| Place {
+        let place = source.map(|SourceText { name, text, .. }| SourceLocation {
             file: name.clone(),
             text: Arc::clone(text),
             range: first_line(text, origin),
@@ -274,7 +274,7 @@ impl Sources {
 }
 
 /// The first line of the origin's range, on character boundaries and not empty if possible.
-fn first_line(text: &str, origin: Origin) -> std::ops::Range<usize> {
+fn first_line(text: &str, origin: SourceSpan) -> std::ops::Range<usize> {
     let on_boundary = |mut at: usize| {
         at = at.min(text.len());
         while !text.is_char_boundary(at) {
@@ -296,7 +296,8 @@ mod tests {
     fn a_fault_shows_its_line_and_a_caret() {
         let mut sources = Sources::default();
         let source = sources.add("a.toml", "one = 1\ntwo = 3\n");
-        let fault = Fault::new(Origin::new(source, 14..15), "not 2").label("here").suggest("tow", ["one", "two"]);
+        let fault =
+            SpannedError::new(SourceSpan::new(source, 14..15), "not 2").label("here").suggest("tow", ["one", "two"]);
         let error = sources.explain(fault);
         let text = error.to_string();
         assert!(text.contains("error: not 2") && text.contains("--> a.toml:2:7"), "{text}");

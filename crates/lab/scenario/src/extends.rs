@@ -5,58 +5,62 @@
 
 use std::path::{Component, Path as FilePath};
 
-use crate::decode::{At, Field};
-use crate::error::{Fault, Sources};
+use crate::decode::{Field, Located};
+use crate::error::{Sources, SpannedError};
 use crate::inputs::SCENARIO;
-use crate::kind::Kind;
-use crate::overlay::{Path, merge};
+use crate::kind::FileKind;
+use crate::overlay::{KeyPath, merge};
 use crate::tree::{Node, Value, parse};
 
 /// A file may extend one that extends another, so often.
-const MOST: usize = 8;
+const MAX: usize = 8;
 
 /// A file that extends another, and the keys that it removes from the chain that it extends.
 struct Layer {
     over: Node,
     extends: String,
-    without: Vec<At<String>>,
+    without: Vec<Located<String>>,
 }
 
 /// Merges a file with the files that it extends, from `directory`; returns the file itself if it extends none.
-pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut Sources) -> Result<Node, Fault> {
+pub(crate) fn whole(
+    root: Node,
+    directory: &FilePath,
+    kind: FileKind,
+    sources: &mut Sources,
+) -> Result<Node, SpannedError> {
     let mut layers: Vec<Layer> = Vec::new();
     let mut whole = root;
     loop {
-        let name = taken::<At<String>>(&mut whole, "extends")?;
-        let without = taken::<Vec<At<String>>>(&mut whole, "without")?;
+        let name = taken::<Located<String>>(&mut whole, "extends")?;
+        let without = taken::<Vec<Located<String>>>(&mut whole, "without")?;
         let Some(name) = name else {
             if let Some(first) = without.iter().flatten().next() {
-                return Err(
-                    Fault::new(first.origin, "`without` takes away what an extended file has").label("needs `extends`")
-                );
+                return Err(SpannedError::new(first.origin, "`without` takes away what an extended file has")
+                    .label("needs `extends`"));
             }
             break;
         };
         let plain = FilePath::new(&name.value).components().all(|part| matches!(part, Component::Normal(_)));
         if !plain || FilePath::new(&name.value).components().count() != 1 {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 name.origin,
                 format!("`extends` names a file beside this one, not `{}`", name.value),
             )
             .label("expected a name such as \"base.toml\""));
         }
-        if layers.iter().any(|layer| layer.extends == name.value) || layers.len() == MOST {
+        if layers.iter().any(|layer| layer.extends == name.value) || layers.len() == MAX {
             let fault =
-                Fault::new(name.origin, format!("`{}` is extended through {} others", name.value, layers.len()));
-            return Err(fault.label(format!("expected a chain of at most {MOST} files, and no circle")));
+                SpannedError::new(name.origin, format!("`{}` is extended through {} others", name.value, layers.len()));
+            return Err(fault.label(format!("expected a chain of at most {MAX} files, and no circle")));
         }
         if whole.get("name").is_none() {
-            return Err(Fault::new(name.origin, "a scenario that extends another has a name of its own")
+            return Err(SpannedError::new(name.origin, "a scenario that extends another has a name of its own")
                 .label("needs `name` beside it"));
         }
         let path = directory.join(&name.value);
         let text = files::text(&path, SCENARIO)
-            .map_err(|error| Fault::new(name.origin, error.to_string()).label("this file"))?;
+            .map_err(|error| SpannedError::new(name.origin, error.to_string()).label("this file"))?;
         let source = sources.add_file(path.display().to_string(), &text, kind);
         let over = std::mem::replace(&mut whole, parse(&text, source)?);
         layers.push(Layer { over, extends: name.value, without: without.unwrap_or_default() });
@@ -71,17 +75,17 @@ pub(crate) fn whole(root: Node, directory: &FilePath, kind: Kind, sources: &mut 
 }
 
 /// The value of a key, which is no longer there.
-fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, Fault> {
+fn taken<T: Field>(root: &mut Node, key: &str) -> Result<Option<T>, SpannedError> {
     let Value::Table(entries) = &mut root.value else { return Ok(None) };
     let Some(at) = entries.iter().position(|entry| entry.key == key) else { return Ok(None) };
     T::decode(&entries.remove(at).node).map(Some)
 }
 
 /// Removes a key of a file and of the files that it extends.
-fn take_away(root: &mut Node, key: &At<String>, file: &str) -> Result<(), Fault> {
-    let path = Path::parse(key, key.origin)?;
+fn take_away(root: &mut Node, key: &Located<String>, file: &str) -> Result<(), SpannedError> {
+    let path = KeyPath::parse(key, key.origin)?;
     let missing = || {
-        Fault::new(key.origin, format!("`{}` is not in `{file}`, nor in what that extends", key.value))
+        SpannedError::new(key.origin, format!("`{}` is not in `{file}`, nor in what that extends", key.value))
             .label("expected a key of tables in it")
     };
     let mut at = root;

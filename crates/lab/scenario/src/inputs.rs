@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use files::Limit;
+use files::SizeLimit;
 
-use crate::decode::At;
-use crate::error::{Fault, Sources};
-use crate::kind::Kind;
+use crate::decode::Located;
+use crate::error::{Sources, SpannedError};
+use crate::kind::FileKind;
 
 /// A scenario file.
-pub const SCENARIO: Limit = Limit { what: "a scenario", mib: 64 };
+pub const SCENARIO: SizeLimit = SizeLimit { what: "a scenario", mib: 64 };
 /// A list of flows, or a distribution of sizes: twenty million flows.
-pub const LIST: Limit = Limit { what: "a list", mib: 1 << 10 };
+pub const LIST: SizeLimit = SizeLimit { what: "a list", mib: 1 << 10 };
 /// A file of another simulator.
-pub const FOREIGN: Limit = Limit { what: "another simulator's file", mib: 1 << 10 };
+pub const FOREIGN: SizeLimit = SizeLimit { what: "another simulator's file", mib: 1 << 10 };
 
 /// A file that a scenario was made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,19 +23,19 @@ pub struct Input {
     /// Its path as opened.
     pub path: PathBuf,
     /// Contents of the file.
-    pub content: Content,
+    pub content: FileContent,
 }
 
 /// Contents of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Content {
+pub enum FileContent {
     /// Text in UTF-8.
     Text(Arc<str>),
     /// Bytes that are no such text.
     Bytes(Arc<[u8]>),
 }
 
-impl Content {
+impl FileContent {
     /// The file's bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -74,27 +74,31 @@ impl Inputs {
     }
 
     /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
-    pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(Option<u32>, Arc<str>), Fault> {
-        let open = |path: &Path| files::text(path, LIST).map(|text| Content::Text(text.into()));
+    pub(crate) fn read(&self, name: &Located<String>, kind: FileKind) -> Result<(Option<u32>, Arc<str>), SpannedError> {
+        let open = |path: &Path| files::text(path, LIST).map(|text| FileContent::Text(text.into()));
         let (source, input) = self.open(name, Some(kind), open)?;
         match input.content {
-            Content::Text(text) => Ok((source, text)),
-            Content::Bytes(bytes) => {
+            FileContent::Text(text) => Ok((source, text)),
+            FileContent::Bytes(bytes) => {
                 let why = files::utf8(bytes.to_vec()).err().unwrap_or_default();
                 let message = format!("cannot read `{}`: {why}", input.path.display());
-                Err(Fault::new(name.origin, message).label("this file"))
+                Err(SpannedError::new(name.origin, message).label("this file"))
             }
         }
     }
 
     /// A file and its number among the sources, which bytes have none of: nor has text if no kind of text is expected.
     #[cfg(feature = "import")]
-    pub(crate) fn read_foreign(&self, name: &At<String>, kind: Option<Kind>) -> Result<Numbered, Fault> {
+    pub(crate) fn read_foreign(
+        &self,
+        name: &Located<String>,
+        kind: Option<FileKind>,
+    ) -> Result<Numbered, SpannedError> {
         self.open(name, kind, |path| {
             let bytes = files::read(path, FOREIGN)?;
             Ok(match std::str::from_utf8(&bytes) {
-                Ok(text) => Content::Text(text.into()),
-                Err(_) => Content::Bytes(bytes.into()),
+                Ok(text) => FileContent::Text(text.into()),
+                Err(_) => FileContent::Bytes(bytes.into()),
             })
         })
     }
@@ -102,16 +106,16 @@ impl Inputs {
     /// A file that was read before, or is opened now.
     fn open(
         &self,
-        name: &At<String>,
-        kind: Option<Kind>,
-        open: impl FnOnce(&Path) -> Result<Content, files::Error>,
-    ) -> Result<Numbered, Fault> {
+        name: &Located<String>,
+        kind: Option<FileKind>,
+        open: impl FnOnce(&Path) -> Result<FileContent, files::Error>,
+    ) -> Result<Numbered, SpannedError> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(name.value.clone());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((source, input)) = files.get_mut(&name.value) {
             let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
             match (kind, &input.content) {
-                (Some(kind), Content::Text(text)) if source.is_none() => {
+                (Some(kind), FileContent::Text(text)) if source.is_none() => {
                     *source = Some(sources.add_file(input.path.display().to_string(), text, kind));
                 }
                 (Some(kind), _) => {
@@ -124,7 +128,7 @@ impl Inputs {
             return Ok((*source, input.clone()));
         }
         let content = open(&self.directory.join(&name.value)).map_err(|error| {
-            Fault::new(name.origin, error.to_string())
+            SpannedError::new(name.origin, error.to_string())
                 .label("this file")
                 .help("a path is relative to the scenario's file")
         })?;
@@ -133,21 +137,21 @@ impl Inputs {
 
     /// Takes a text for that of a file, which need not exist.
     #[cfg(feature = "import")]
-    pub(crate) fn give(&self, name: &str, text: &str, kind: Kind) {
+    pub(crate) fn give(&self, name: &str, text: &str, kind: FileKind) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        self.insert(&mut files, name, Content::Text(text.into()), Some(kind));
+        self.insert(&mut files, name, FileContent::Text(text.into()), Some(kind));
     }
 
     fn insert(
         &self,
         files: &mut BTreeMap<String, Numbered>,
         name: &str,
-        content: Content,
-        kind: Option<Kind>,
+        content: FileContent,
+        kind: Option<FileKind>,
     ) -> Numbered {
         let path = self.directory.join(name);
         let source = match (&content, kind) {
-            (Content::Text(text), Some(kind)) => {
+            (FileContent::Text(text), Some(kind)) => {
                 let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
                 Some(sources.add_file(path.display().to_string(), text, kind))
             }
@@ -177,12 +181,17 @@ impl Inputs {
     }
 
     /// Explains a fault at some bytes of a string.
-    pub(crate) fn explain_within(&self, fault: Fault, text: &str, bytes: &std::ops::Range<usize>) -> crate::Error {
+    pub(crate) fn explain_within(
+        &self,
+        fault: SpannedError,
+        text: &str,
+        bytes: &std::ops::Range<usize>,
+    ) -> crate::Error {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain_within(fault, text, bytes)
     }
 
     /// Explains a fault, whichever text it is in.
-    pub(crate) fn explain(&self, fault: Fault) -> crate::Error {
+    pub(crate) fn explain(&self, fault: SpannedError) -> crate::Error {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).explain(fault)
     }
 }

@@ -5,7 +5,7 @@
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct FileKind {
     /// The kind, with its article.
     pub(crate) name: &'static str,
     /// The expected form of such a file, for messages.
@@ -21,7 +21,7 @@ pub(crate) struct Looks<'a> {
     text: &'a str,
 }
 
-impl Kind {
+impl FileKind {
     /// Returns whether a text may be such a file, mistakes included. `name` is the file's name.
     pub(crate) fn fits(&self, name: &str, text: &str) -> bool {
         let looks = Looks { name, text: text.trim_start_matches(files::BYTE_ORDER_MARK) };
@@ -62,7 +62,7 @@ mod tests {
     use crate::load::SCENARIO_FILE;
     use crate::traffic::FLOWS;
 
-    const ALL: [Kind; 16] = [
+    const ALL: [FileKind; 16] = [
         SCENARIO_FILE,
         FLOWS,
         DISTRIBUTION,

@@ -3,29 +3,29 @@
 use std::sync::Arc;
 
 use experiment::FlowSpec;
-use laws::catalog::{Kind, Value, build};
-use laws::{ControlLaw as _, Law, Path, Permit};
+use laws::catalog::{LawKind, ParamValue, build};
+use laws::{ControlLaw as _, Law, PathInfo, SendLimits};
 
 use crate::class::FlowClass;
 
 /// Makes each flow's law. Everything was checked when it was made.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LawPlan {
-    laws: [Planned; 2],
+    laws: [PlannedLaw; 2],
 }
 
 /// The law of a class of flows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Planned {
+pub(crate) enum PlannedLaw {
     /// One of the catalog, and the parameters that the scenario sets.
-    Known(Kind, Vec<(&'static str, Value)>),
+    Known(LawKind, Vec<(&'static str, ParamValue)>),
     /// One that the calling program supplies.
-    Brought(Brought),
+    Brought(ExternalLaw),
 }
 
 /// A law that the calling program supplies (Python).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Brought {
+pub struct ExternalLaw {
     /// Its name.
     pub name: Arc<str>,
     /// Language of its source.
@@ -38,51 +38,51 @@ pub struct Brought {
 
 impl LawPlan {
     /// The laws inside datacenters and between them.
-    pub(crate) fn new(laws: [Planned; 2]) -> Self {
+    pub(crate) fn new(laws: [PlannedLaw; 2]) -> Self {
         Self { laws }
     }
 
     /// The law of a class of flows, and the parameters that the scenario sets; none where that is not of the catalog.
-    pub fn law(&self, class: FlowClass) -> Option<(Kind, &[(&'static str, Value)])> {
+    pub fn law(&self, class: FlowClass) -> Option<(LawKind, &[(&'static str, ParamValue)])> {
         match &self.laws[class as usize] {
-            Planned::Known(kind, settings) => Some((*kind, settings)),
-            Planned::Brought(_) => None,
+            PlannedLaw::Known(kind, settings) => Some((*kind, settings)),
+            PlannedLaw::Brought(_) => None,
         }
     }
 
     /// The name of the law of a class of flows.
     pub fn name(&self, class: FlowClass) -> &str {
         match &self.laws[class as usize] {
-            Planned::Known(kind, _) => kind.info().name,
-            Planned::Brought(law) => &law.name,
+            PlannedLaw::Known(kind, _) => kind.info().name,
+            PlannedLaw::Brought(law) => &law.name,
         }
     }
 
     /// Returns the send limits before the first acknowledgement; none for external laws, and where credits schedule packets.
-    pub(crate) fn first_permit(&self, class: FlowClass, path: &Path) -> Option<Permit> {
+    pub(crate) fn first_send_limits(&self, class: FlowClass, path: &PathInfo) -> Option<SendLimits> {
         let (kind, settings) = self.law(class)?;
         let law = build(kind, path, settings).ok()?;
-        (!kind.info().credits).then(|| law.permit())
+        (!kind.info().credits).then(|| law.send_limits())
     }
 
     /// The laws that the calling program must supply, each once.
-    pub fn brought(&self) -> impl Iterator<Item = &Brought> {
+    pub fn brought(&self) -> impl Iterator<Item = &ExternalLaw> {
         let other = if self.laws[0] == self.laws[1] { &[][..] } else { &self.laws[1..] };
         self.laws[..1].iter().chain(other).filter_map(|law| match law {
-            Planned::Known(..) => None,
-            Planned::Brought(law) => Some(law),
+            PlannedLaw::Known(..) => None,
+            PlannedLaw::Brought(law) => Some(law),
         })
     }
 
     /// The external law of a flow; none for one of the catalog.
-    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&Brought> {
+    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&ExternalLaw> {
         match self.of(flow) {
-            Planned::Known(..) => None,
-            Planned::Brought(law) => Some(law),
+            PlannedLaw::Known(..) => None,
+            PlannedLaw::Brought(law) => Some(law),
         }
     }
 
-    fn of(&self, flow: &FlowSpec) -> &Planned {
+    fn of(&self, flow: &FlowSpec) -> &PlannedLaw {
         &self.laws[usize::from(flow.kind != FlowClass::Intra as u16)]
     }
 
@@ -90,13 +90,13 @@ impl LawPlan {
     ///
     /// # Panics
     /// If it is not of the catalog ([`LawPlan::brought_for`]): hosts without external laws refuse such runs.
-    pub fn make(&self, flow: &FlowSpec, path: &Path) -> Law {
+    pub fn make(&self, flow: &FlowSpec, path: &PathInfo) -> Law {
         match self.of(flow) {
-            Planned::Known(kind, settings) => match build(*kind, path, settings) {
+            PlannedLaw::Known(kind, settings) => match build(*kind, path, settings) {
                 Ok(law) => law,
                 Err(error) => unreachable!("checked when the plan was made: {error}"),
             },
-            Planned::Brought(law) => panic!("the external law {} is missing", law.name),
+            PlannedLaw::Brought(law) => panic!("the external law {} is missing", law.name),
         }
     }
 }

@@ -16,10 +16,10 @@
 pub mod argument;
 mod build;
 mod check;
-mod circle;
 mod class;
 pub mod config;
 mod decode;
+mod dependency_cycle;
 mod distribution;
 mod error;
 mod extends;
@@ -54,24 +54,24 @@ mod write;
 pub const WITHOUT_IMPORT: &str = "this build has no importers: they need the feature `import`, which is on by default and in what `make build` makes";
 
 pub use build::{
-    Beginning, BuiltRun, CableLine, ClassLine, ClassLoad, CodingLine, JobLine, LawColumns, LinkLoad, Report,
+    Beginning, BuiltRun, CableLine, ClassLine, ClassLoad, CodingLine, JobLine, LawColumns, LinkLoad, RunReport,
     ScheduleFlows, SwitchLine,
 };
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::{Cause, Config};
-pub use decode::{At, Named};
+pub use decode::{Located, NamedValues};
 pub use distribution::Distribution;
-pub use error::{Colour, Diagnostic, Error, Origin, Place, nearest};
-pub use inputs::{Content, FOREIGN, Input, LIST, SCENARIO};
-pub use law_plan::{Brought, LawPlan};
-pub use load::{AppliedScale, Part, Scenario, as_written, load, parse, text_of};
+pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, nearest};
+pub use inputs::{FOREIGN, FileContent, Input, LIST, SCENARIO};
+pub use law_plan::{ExternalLaw, LawPlan};
+pub use load::{AppliedScale, Scenario, TextPart, as_written, load, parse, text_of};
 pub use overrides::{Overrides, SET};
-pub use quantity::{Decimal, Drift, Ends, Flops, Share, amount};
+pub use quantity::{Decimal, Drift, Flops, NumberRange, Share, amount};
 pub use run::Run;
 pub use schema::json_schema;
 pub use support::RealHost;
 pub use survey::RttRange;
-pub use traffic::{Arrivals, JobFlows, JobIteration, Loop, Requested, StepKind};
+pub use traffic::{Arrivals, JobFlows, JobIteration, ReadLoop, Requested, StepKind};
 pub use tree::{Entry, Node, Value};
 pub use write::toml_of;

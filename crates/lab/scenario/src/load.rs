@@ -4,20 +4,20 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use crate::config::{Cause, Config};
-use crate::decode::{At, Field};
-use crate::error::{Error, Fault, Origin, Sources, nearest};
+use crate::decode::{Field, Located};
+use crate::error::{Error, SourceSpan, Sources, SpannedError, nearest};
 use crate::extends::whole;
 use crate::inputs::{Input, Inputs, SCENARIO};
-use crate::kind::{Kind, Looks};
-use crate::overlay::{Path, set};
+use crate::kind::{FileKind, Looks};
+use crate::overlay::{KeyPath, set};
 use crate::overrides::{Overrides, apply_arguments};
-use crate::points::{Point, points, varies};
+use crate::points::{GridPoint, points, varies};
 use crate::run::Run;
 use crate::run_keys::Without;
 use crate::tree::{Node, Value, parse as parse_tree};
 use crate::write::to_toml;
 
-pub(crate) const SCENARIO_FILE: Kind = Kind {
+pub(crate) const SCENARIO_FILE: FileKind = FileKind {
     name: "a scenario",
     expected: "expected TOML with keys such as `name`, `topology`, `schemes` and `traffic`",
     fits: is_scenario,
@@ -39,14 +39,14 @@ pub struct Scenario {
     pub config: Arc<Config>,
     /// The scale that `--scale` chose.
     pub scale: Option<AppliedScale>,
-    points: Vec<Point>,
+    points: Vec<GridPoint>,
     root: Arc<Node>,
     pub(crate) inputs: Inputs,
 }
 
 /// Part of a text in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part<'a> {
+pub struct TextPart<'a> {
     /// The whole text.
     pub text: &'a str,
     /// The bytes in question.
@@ -110,7 +110,7 @@ fn near_file(path: &FilePath) -> Option<String> {
 pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Error> {
     let mut sources = Sources::default();
     match read(text, origin, overrides, &mut sources) {
-        Ok(Read { config, scale, points, root }) => {
+        Ok(ParsedScenario { config, scale, points, root }) => {
             Ok(Scenario { config, scale, points, root, inputs: Inputs::new(origin, sources) })
         }
         Err(fault) => Err(sources.explain(fault)),
@@ -128,23 +128,28 @@ pub fn as_written(text: &str, origin: &str) -> Result<serde_json::Value, Error> 
 }
 
 /// Reads the tree of a scenario file, with the files that it extends.
-pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result<Node, Fault> {
+pub(crate) fn tree_of(text: &str, origin: &str, sources: &mut Sources) -> Result<Node, SpannedError> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
+        return Err(SpannedError::new(SourceSpan::NOWHERE, "the file is over 4 GiB"));
     }
     let source = sources.add_file(origin, text, SCENARIO_FILE);
     let directory = FilePath::new(origin).parent().unwrap_or(FilePath::new(""));
     whole(parse_tree(text, source)?, directory, SCENARIO_FILE, sources)
 }
 
-struct Read {
+struct ParsedScenario {
     config: Arc<Config>,
     scale: Option<AppliedScale>,
-    points: Vec<Point>,
+    points: Vec<GridPoint>,
     root: Arc<Node>,
 }
 
-fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) -> Result<Read, Fault> {
+fn read(
+    text: &str,
+    origin: &str,
+    overrides: &Overrides,
+    sources: &mut Sources,
+) -> Result<ParsedScenario, SpannedError> {
     let file = tree_of(text, origin, sources)?;
     let without = Without::new(&overrides.without, sources);
     let lay = |scale: Option<&str>, cause: Option<&str>, sources: &mut Sources, most: usize| {
@@ -153,16 +158,16 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
         apply_cause(&mut root, cause)?;
         apply_arguments(&mut root, overrides, Config::KEYS, sources)?;
         let points = points(&root, &without, most)?;
-        Ok::<_, Fault>((applied, points, root))
+        Ok::<_, SpannedError>((applied, points, root))
     };
     let chosen = overrides.scale.as_deref();
     let (scale, points, root) = lay(chosen, overrides.cause.as_deref(), sources, usize::MAX)?;
     without.check(&root, points.iter().flat_map(|point| &point.lost))?;
-    let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
+    let Some(first) = points.first() else { return Err(SpannedError::new(file.origin, "an empty grid")) };
     // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
     for (name, _) in &first.config.scale.0 {
         if name.value == PAPER && is_experiment(&file) {
-            let fault = Fault::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
+            let fault = SpannedError::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
             return Err(fault.label("expected another name"));
         }
         lay(Some(name), None, sources, 1)?;
@@ -172,7 +177,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
     for cause in &first.config.cause {
         lay(chosen, Some(&cause.id), sources, 1)?;
     }
-    Ok(Read { config: Arc::clone(&first.config), scale, points, root: Arc::new(root) })
+    Ok(ParsedScenario { config: Arc::clone(&first.config), scale, points, root: Arc::new(root) })
 }
 
 /// The scale that experiments have without a table.
@@ -183,7 +188,11 @@ fn is_experiment(root: &Node) -> bool {
     ["paper", "claim", "table"].iter().any(|key| root.get(key).is_some())
 }
 
-fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
+fn apply_scale(
+    root: &mut Node,
+    name: Option<&str>,
+    sources: &mut Sources,
+) -> Result<Option<AppliedScale>, SpannedError> {
     let Some(name) = name else { return Ok(None) };
     let scales = root.get("scale").cloned().unwrap_or_else(Node::empty_table);
     let Some(node) = scales.get(name) else {
@@ -193,37 +202,38 @@ fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Re
         let source = sources.add("--scale", name);
         let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
         let names = names.chain(is_experiment(root).then_some(PAPER));
-        let fault = Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"));
+        let fault =
+            SpannedError::new(SourceSpan::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"));
         let has_none = !is_experiment(root) && scales.entries().unwrap_or_default().is_empty();
         let fault = if has_none { fault.help("it has none: see `[scale.NAME]` in the reference") } else { fault };
         return Err(fault.label("unknown scale").suggest(name, names));
     };
     let scale = crate::config::Scale::decode(node)?;
     for (key, value) in &scale.set.0 {
-        set(root, &Path::parse(key, key.origin)?, value)?;
+        set(root, &KeyPath::parse(key, key.origin)?, value)?;
     }
     Ok(Some(AppliedScale { name: name.to_owned(), note: scale.note }))
 }
 
 /// Refuses suspected causes of one name, or of no claim of the file.
-fn check_causes(config: &Config) -> Result<(), Fault> {
+fn check_causes(config: &Config) -> Result<(), SpannedError> {
     let known = || config.claim.iter().filter_map(|claim| claim.get("id")?.as_str());
     // An id names a directory of results.
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     for (number, cause) in config.cause.iter().enumerate() {
         if cause.id.is_empty() || !cause.id.chars().all(fine) {
-            let fault = Fault::new(cause.origin, format!("`{}` is no id of a cause", cause.id));
+            let fault = SpannedError::new(cause.origin, format!("`{}` is no id of a cause", cause.id));
             return Err(fault.label("expected letters, digits, `-` and `_`"));
         }
         if config.cause[..number].iter().any(|earlier| earlier.id == cause.id) {
-            let fault = Fault::new(cause.origin, format!("two causes are called `{}`", cause.id));
+            let fault = SpannedError::new(cause.origin, format!("two causes are called `{}`", cause.id));
             return Err(fault.label("expected another id"));
         }
         if cause.claims.is_empty() {
-            return Err(Fault::new(cause.claims.origin, "a cause of no claim").label("expected ids of claims"));
+            return Err(SpannedError::new(cause.claims.origin, "a cause of no claim").label("expected ids of claims"));
         }
         if let Some(unknown) = cause.claims.iter().find(|claim| known().all(|id| id != claim.value)) {
-            let fault = Fault::new(unknown.origin, format!("there is no claim `{}`", unknown.value));
+            let fault = SpannedError::new(unknown.origin, format!("there is no claim `{}`", unknown.value));
             return Err(fault.label("unknown claim").suggest(unknown, known()));
         }
     }
@@ -231,21 +241,23 @@ fn check_causes(config: &Config) -> Result<(), Fault> {
 }
 
 /// Lays the change of a suspected cause over a file.
-fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), Fault> {
+fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), SpannedError> {
     let Some(id) = id else { return Ok(()) };
-    let causes = Vec::<At<Cause>>::decode(root.get("cause").unwrap_or(&Node::made(Value::Array(Vec::new()))))?;
+    let causes = Vec::<Located<Cause>>::decode(root.get("cause").unwrap_or(&Node::made(Value::Array(Vec::new()))))?;
     let Some(cause) = causes.iter().find(|cause| cause.id == id) else {
-        let fault = Fault::new(root.origin, format!("the scenario has no cause `{id}`"));
+        let fault = SpannedError::new(root.origin, format!("the scenario has no cause `{id}`"));
         return Err(fault.suggest(id, causes.iter().map(|cause| cause.id.as_str())));
     };
     if cause.set.0.is_empty() {
-        return Err(Fault::new(cause.set.origin, "a cause whose switch changes nothing").label("expected keys"));
+        return Err(SpannedError::new(cause.set.origin, "a cause whose switch changes nothing").label("expected keys"));
     }
     for (key, value) in &cause.set.0 {
-        let path = Path::parse(key, key.origin)?;
+        let path = KeyPath::parse(key, key.origin)?;
         if varies(root, &path)? {
-            let fault =
-                Fault::new(key.origin, format!("`{}` takes the values of [grid] or a list of points", key.value));
+            let fault = SpannedError::new(
+                key.origin,
+                format!("`{}` takes the values of [grid] or a list of points", key.value),
+            );
             return Err(fault
                 .label("would change nothing")
                 .help("set the key of the grid, as in \"grid.seed\" = [1, 2]"));
@@ -286,12 +298,12 @@ impl Scenario {
 
     /// An error in a table that is kept for others to read ([`Config::claim`], [`Config::table`]): at a part of a text in it, or at
     /// the whole table.
-    pub fn wrong(&self, table: &Node, part: Option<Part<'_>>, message: impl Into<String>) -> Error {
+    pub fn wrong(&self, table: &Node, part: Option<TextPart<'_>>, message: impl Into<String>) -> Error {
         match part.and_then(|part| Some((table.string(part.text)?, part))) {
-            Some((node, Part { text, bytes })) => {
-                self.inputs.explain_within(Fault::new(node.origin, message), text, &bytes)
+            Some((node, TextPart { text, bytes })) => {
+                self.inputs.explain_within(SpannedError::new(node.origin, message), text, &bytes)
             }
-            None => self.inputs.explain(Fault::new(table.origin, message)),
+            None => self.inputs.explain(SpannedError::new(table.origin, message)),
         }
     }
 

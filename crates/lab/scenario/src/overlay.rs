@@ -1,7 +1,7 @@
 //! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid),
 //! `merge` merges a whole tree (`extends`). Both drop the keys for the same setting as a new one.
 
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 
 /// Keys of one table for one setting: setting the first removes the others.
@@ -33,16 +33,16 @@ const RIVALS: &[(&str, &[&str])] = &[
 
 /// A dotted path and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
-    keys: Vec<(String, Origin)>,
+pub(crate) struct KeyPath {
+    keys: Vec<(String, SourceSpan)>,
 }
 
-impl Path {
+impl KeyPath {
     /// Splits at dots; a part in double quotes may hold dots. `traffic[0].size` is `traffic.0.size`.
-    pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, Fault> {
+    pub(crate) fn parse(text: &str, origin: SourceSpan) -> Result<Self, SpannedError> {
         let mut keys = vec![(String::new(), origin)];
         let no_key =
-            || Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size");
+            || SpannedError::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size");
         let (mut quoted, mut in_index, mut closed) = (false, false, false);
         for c in text.trim().chars() {
             match c {
@@ -73,12 +73,12 @@ impl Path {
     }
 
     /// A key of `[grid]`.
-    pub(crate) fn of_grid(key: &str, origin: Origin) -> Self {
+    pub(crate) fn of_grid(key: &str, origin: SourceSpan) -> Self {
         Self { keys: vec![("grid".into(), origin), (key.to_owned(), origin)] }
     }
 
     /// Refuses a key alone that is none of `keys`, where tables below have it: `load` for `traffic.0.load`.
-    pub(crate) fn known(&self, root: &Node, keys: &[&str]) -> Result<(), Fault> {
+    pub(crate) fn known(&self, root: &Node, keys: &[&str]) -> Result<(), SpannedError> {
         let [(key, origin)] = &self.keys[..] else { return Ok(()) };
         if keys.contains(&key.as_str()) {
             return Ok(());
@@ -89,7 +89,7 @@ impl Path {
             return Ok(());
         }
         let places: Vec<String> = places.iter().take(3).map(|place| format!("`{place}`")).collect();
-        Err(Fault::new(*origin, format!("unknown key `{key}`"))
+        Err(SpannedError::new(*origin, format!("unknown key `{key}`"))
             .label("unknown key")
             .help(format!("did you mean {}?", places.join(" or "))))
     }
@@ -134,7 +134,7 @@ fn find(node: &Node, key: &str, at: &str, places: &mut Vec<String>) {
 }
 
 /// Replaces the value of a key. Tables above it that are not there are made.
-pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Fault> {
+pub(crate) fn set(root: &mut Node, path: &KeyPath, value: &Node) -> Result<(), SpannedError> {
     let Some(((last, last_origin), parents)) = path.keys.split_last() else { return Ok(()) };
     let mut at = root;
     for (key, origin) in parents {
@@ -172,7 +172,7 @@ pub(crate) fn merge(under: &mut Node, over: Node) {
 }
 
 /// The value of a key or index; a key that is not there becomes an empty table.
-fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut Node, Fault> {
+fn child<'a>(node: &'a mut Node, key: &str, origin: SourceSpan) -> Result<&'a mut Node, SpannedError> {
     if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
         return Err(not_a_table(node, key, origin));
     }
@@ -183,7 +183,7 @@ fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut No
             let number = key.parse::<usize>().ok().filter(|index| index.to_string() == key);
             let item = number.and_then(|index| items.get_mut(index));
             item.ok_or_else(|| {
-                let fault = Fault::new(origin, format!("there is no entry `{key}` in an array of {len}"));
+                let fault = SpannedError::new(origin, format!("there is no entry `{key}` in an array of {len}"));
                 let is_name = key.starts_with(|first: char| first.is_ascii_alphabetic());
                 let example = if is_name { format!(", as in 0.{key}") } else { String::new() };
                 let range = |last| format!("expected 0 to {last}{example}");
@@ -198,10 +198,11 @@ fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut No
             });
             Ok(&mut entries[index].node)
         }
-        _ => Err(Fault::new(origin, "not a table")),
+        _ => Err(SpannedError::new(origin, "not a table")),
     }
 }
 
-fn not_a_table(node: &Node, key: &str, origin: Origin) -> Fault {
-    Fault::new(origin, format!("`{key}` cannot be set inside {}", node.described())).label("its parent is no table")
+fn not_a_table(node: &Node, key: &str, origin: SourceSpan) -> SpannedError {
+    SpannedError::new(origin, format!("`{key}` cannot be set inside {}", node.described()))
+        .label("its parent is no table")
 }

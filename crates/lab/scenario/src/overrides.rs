@@ -1,8 +1,8 @@
 //! `--set a.b=value`, `--over a.b=1,2`, `--seed`, and the choice of a scale and a cause: values that replace those of a
 //! file before it is decoded, so that the same code checks them and errors point at the option that set them.
 
-use crate::error::{Fault, Origin, Sources};
-use crate::overlay::{Path, set};
+use crate::error::{SourceSpan, Sources, SpannedError};
+use crate::overlay::{KeyPath, set};
 use crate::tree::{Node, Value, parse_argument};
 
 /// Name in place of a file's in errors of [`Overrides::set`].
@@ -27,8 +27,8 @@ pub struct Overrides {
 }
 
 /// Parses the key and value of an argument. The argument's text is `source`.
-fn argument(key: &str, text: &str, source: u32) -> Result<(Path, Node), Fault> {
-    let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
+fn argument(key: &str, text: &str, source: u32) -> Result<(KeyPath, Node), SpannedError> {
+    let path = KeyPath::parse(key, SourceSpan::new(source, 0..key.len()))?;
     let value_at = key.len() + 1;
     let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
     Ok((path, shifted(value, value_at)))
@@ -40,7 +40,7 @@ pub(crate) fn apply_arguments(
     overrides: &Overrides,
     keys: &[&str],
     sources: &mut Sources,
-) -> Result<(), Fault> {
+) -> Result<(), SpannedError> {
     for (key, text) in &overrides.set {
         let source = sources.add(SET, &format!("{key}={text}"));
         let (path, value) = argument(key, text, source)?;
@@ -51,16 +51,16 @@ pub(crate) fn apply_arguments(
         let source = sources.add("--over", &format!("{key}={values}"));
         let (path, values) = argument(key, values, source)?;
         path.known(root, keys)?;
-        let origin = Origin::new(source, 0..key.len());
-        set(root, &Path::of_grid(key, origin), &values)?;
+        let origin = SourceSpan::new(source, 0..key.len());
+        set(root, &KeyPath::of_grid(key, origin), &values)?;
     }
     if let Some(seed) = overrides.seed {
         let source = sources.add("--seed", &seed.to_string());
-        let origin = Origin::new(source, 0..seed.to_string().len());
+        let origin = SourceSpan::new(source, 0..seed.to_string().len());
         let seed = i64::try_from(seed).map_err(|_| {
-            Fault::new(origin, "a seed has at most 63 bits").label("expected at most 9223372036854775807")
+            SpannedError::new(origin, "a seed has at most 63 bits").label("expected at most 9223372036854775807")
         })?;
-        set(root, &Path::parse("seed", origin)?, &Node { value: Value::Integer(seed), origin })?;
+        set(root, &KeyPath::parse("seed", origin)?, &Node { value: Value::Integer(seed), origin })?;
     }
     Ok(())
 }

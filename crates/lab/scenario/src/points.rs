@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use crate::config::{Cause, Config, GridValues, Sample, Variant};
-use crate::decode::{At, Field, Named};
-use crate::error::{Fault, Origin};
-use crate::overlay::{Path, set};
+use crate::decode::{Field, Located, NamedValues};
+use crate::error::{SourceSpan, SpannedError};
+use crate::overlay::{KeyPath, set};
 use crate::run_keys::{Lost, NO_RUN, Without};
 use crate::samples;
 use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
 
 /// Combinations of a grid beyond this are a mistake.
-const MOST_POINTS: usize = 10_000;
+const MAX_POINTS: usize = 10_000;
 
 /// A value for each key that changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
+pub(crate) struct GridPoint {
     pub(crate) values: Vec<(String, String)>,
     /// Only these schemes, if not all.
     pub(crate) schemes: Option<Vec<String>>,
@@ -29,21 +29,21 @@ pub(crate) struct Point {
 /// a list.
 #[derive(Clone)]
 struct Axis {
-    keys: Vec<Path>,
+    keys: Vec<KeyPath>,
     /// Each has a value for every key.
     steps: Vec<Vec<Node>>,
-    origin: Origin,
+    origin: SourceSpan,
     /// Drawn steps are not looked at for being alike.
     drawn: bool,
 }
 
 impl Axis {
     /// Returns whether this key is the axis's only one.
-    fn is(&self, path: &Path) -> bool {
+    fn is(&self, path: &KeyPath) -> bool {
         matches!(&self.keys[..], [key] if key.full() == path.full())
     }
 
-    fn has(&self, path: &Path) -> bool {
+    fn has(&self, path: &KeyPath) -> bool {
         self.keys.iter().any(|key| key.full() == path.full())
     }
 
@@ -60,44 +60,44 @@ impl Axis {
 }
 
 /// All keys that change over the points.
-fn axes(root: &Node) -> Result<Vec<Axis>, Fault> {
+fn axes(root: &Node) -> Result<Vec<Axis>, SpannedError> {
     let mut axes = of_grid(root.get("grid"))?;
     axes.extend(of_list(root.get("points"))?);
     axes.extend(of_sample(root.get("sample"))?);
     if let Some(axis) = axes.iter().find(|axis| axis.steps.is_empty()) {
-        return Err(Fault::new(axis.origin, "a key of a grid takes some values").label("takes none"));
+        return Err(SpannedError::new(axis.origin, "a key of a grid takes some values").label("takes none"));
     }
     for (axis, key) in axes.iter().flat_map(|axis| axis.keys.iter().map(move |key| (axis, key))) {
         let table = key.full();
         let table = table.split('.').next().unwrap_or_default();
         if NO_RUN.contains(&table) {
-            return Err(Fault::new(axis.origin, format!("`{table}` does not change from point to point"))
+            return Err(SpannedError::new(axis.origin, format!("`{table}` does not change from point to point"))
                 .label("expected a key of what is run"));
         }
     }
-    let keys: Vec<(Origin, String)> =
+    let keys: Vec<(SourceSpan, String)> =
         axes.iter().flat_map(|axis| axis.keys.iter().map(|key| (axis.origin, key.full()))).collect();
     match (1..keys.len()).find(|&index| keys[..index].iter().any(|earlier| earlier.1 == keys[index].1)) {
         Some(index) => {
             let (origin, name) = &keys[index];
-            Err(Fault::new(*origin, format!("`{name}` is given twice")).label("the same key"))
+            Err(SpannedError::new(*origin, format!("`{name}` is given twice")).label("the same key"))
         }
         None => Ok(axes),
     }
 }
 
 /// Returns whether a key takes several values in turn: its value elsewhere in the file counts for nothing.
-pub(crate) fn varies(root: &Node, key: &Path) -> Result<bool, Fault> {
+pub(crate) fn varies(root: &Node, key: &KeyPath) -> Result<bool, SpannedError> {
     Ok(axes(root)?.iter().any(|axis| axis.has(key)))
 }
 
 /// The keys of a table of a grid.
-fn of_grid(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
+fn of_grid(grid: Option<&Node>) -> Result<Vec<Axis>, SpannedError> {
     let entries = grid.and_then(Node::entries).unwrap_or_default();
     let axis = |entry: &Entry| {
         let GridValues(values) = GridValues::decode(&entry.node)?;
         Ok(Axis {
-            keys: vec![Path::parse(&entry.key, entry.key_origin)?],
+            keys: vec![KeyPath::parse(&entry.key, entry.key_origin)?],
             steps: values.into_iter().map(|value| vec![value]).collect(),
             origin: entry.key_origin,
             drawn: false,
@@ -107,50 +107,52 @@ fn of_grid(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
 }
 
 /// The points of a list.
-fn of_list(list: Option<&Node>) -> Result<Option<Axis>, Fault> {
+fn of_list(list: Option<&Node>) -> Result<Option<Axis>, SpannedError> {
     let Some(list) = list else { return Ok(None) };
-    let rows = Vec::<At<Named<Node>>>::decode(list)?;
+    let rows = Vec::<Located<NamedValues<Node>>>::decode(list)?;
     let Some(first) = rows.first() else { return Ok(None) };
     let names: Vec<&str> = first.iter().map(|(key, _)| key).collect();
     if names.is_empty() {
-        return Err(Fault::new(first.origin, "a point without keys").label("expected a value for a key or more"));
+        return Err(SpannedError::new(first.origin, "a point without keys").label("expected a value for a key or more"));
     }
     let mut steps = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some((key, _)) = row.0.iter().find(|(key, _)| !names.contains(&key.value.as_str())) {
-            return Err(Fault::new(key.origin, format!("the first point has no `{}`", key.value))
+            return Err(SpannedError::new(key.origin, format!("the first point has no `{}`", key.value))
                 .label("expected the same keys in every point")
                 .suggest(key, names.iter().copied()));
         }
         let value = |name: &&str| {
             row.get(name).cloned().ok_or_else(|| {
-                Fault::new(row.origin, format!("a point without `{name}`"))
+                SpannedError::new(row.origin, format!("a point without `{name}`"))
                     .label("expected the same keys in every point")
             })
         };
-        steps.push(names.iter().map(value).collect::<Result<_, Fault>>()?);
+        steps.push(names.iter().map(value).collect::<Result<_, SpannedError>>()?);
     }
-    let keys = first.0.iter().map(|(key, _)| Path::parse(key, key.origin)).collect::<Result<_, _>>()?;
+    let keys = first.0.iter().map(|(key, _)| KeyPath::parse(key, key.origin)).collect::<Result<_, _>>()?;
     Ok(Some(Axis { keys, steps, origin: first.origin, drawn: false }))
 }
 
 /// The points of a sample.
-fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, Fault> {
+fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, SpannedError> {
     let Some(node) = sample else { return Ok(None) };
     let sample = Sample::decode(node)?;
-    let keys: Vec<Path> =
-        sample.keys.0.iter().map(|(key, _)| Path::parse(key, key.origin)).collect::<Result<_, _>>()?;
+    let keys: Vec<KeyPath> =
+        sample.keys.0.iter().map(|(key, _)| KeyPath::parse(key, key.origin)).collect::<Result<_, _>>()?;
     if keys.is_empty() {
-        return Err(Fault::new(node.origin, "a sample without keys").label("expected `keys` with a range or more"));
+        return Err(
+            SpannedError::new(node.origin, "a sample without keys").label("expected `keys` with a range or more")
+        );
     }
-    if sample.points.get() as usize > MOST_POINTS {
-        return Err(Fault::new(node.origin, format!("a sample of over {MOST_POINTS} points")));
+    if sample.points.get() as usize > MAX_POINTS {
+        return Err(SpannedError::new(node.origin, format!("a sample of over {MAX_POINTS} points")));
     }
     Ok(Some(Axis { keys, steps: samples::draw(&sample)?, origin: node.origin, drawn: true }))
 }
 
 /// Every combination, then those of each variant, up to `most` of each; one point without values if nothing changes.
-pub(crate) fn points(root: &Node, without: &Without, most: usize) -> Result<Vec<Point>, Fault> {
+pub(crate) fn points(root: &Node, without: &Without, most: usize) -> Result<Vec<GridPoint>, SpannedError> {
     let all = axes(root)?;
     let mut points = combinations(&Base { root, all: &all, without }, &all, most)?;
     for variant in root.get("variants").and_then(Node::entries).unwrap_or_default() {
@@ -169,19 +171,19 @@ struct Base<'a> {
 }
 
 /// The combinations of a variant: with its keys set, and of each key of the grid its own values or else the first one.
-fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<Point>, Fault> {
+fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<GridPoint>, SpannedError> {
     let Base { root, all, .. } = *base;
     let Variant { set: changes, schemes, .. } = Variant::decode(&variant.node)?;
     let mut laid = root.clone();
     for (key, value) in &changes.0 {
-        let path = Path::parse(key, key.origin)?;
+        let path = KeyPath::parse(key, key.origin)?;
         if let Some(axis) = all.iter().find(|axis| axis.has(&path)) {
             let help = if axis.is(&path) {
                 "say in the variant's own `grid` which values the key takes in it"
             } else {
                 "leave it out: a variant has the values of the first point of a list or sample"
             };
-            let fault = Fault::new(key.origin, format!("[grid] sets `{}`, too", key.value));
+            let fault = SpannedError::new(key.origin, format!("[grid] sets `{}`, too", key.value));
             return Err(fault.label("set twice").help(help));
         }
         set(&mut laid, &path, value)?;
@@ -192,7 +194,7 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<Point
             let name = own.keys[0].full();
             let known: Vec<String> =
                 all.iter().filter(|axis| axis.keys.len() == 1).map(|axis| axis.keys[0].full()).collect();
-            return Err(Fault::new(own.origin, format!("`{name}` is no key of [grid]"))
+            return Err(SpannedError::new(own.origin, format!("`{name}` is no key of [grid]"))
                 .label("not in [grid]")
                 .suggest(&name, known.iter().map(String::as_str))
                 .help("a variant's grid replaces values of keys in [grid]: add this key to [grid], with the value of the base"));
@@ -204,7 +206,7 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<Point
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {
             let names = point.config.schemes.iter().map(|(name, _)| name);
-            return Err(Fault::new(unknown.origin, format!("there is no scheme `{}`", unknown.value))
+            return Err(SpannedError::new(unknown.origin, format!("there is no scheme `{}`", unknown.value))
                 .label("unknown scheme")
                 .suggest(unknown, names));
         }
@@ -227,12 +229,12 @@ impl Cause {
 const VARIANT: &str = "variant";
 
 /// Every combination of some keys' values, the first axis changing slowest, up to `most`.
-fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point>, Fault> {
+fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<GridPoint>, SpannedError> {
     let Base { root, without, .. } = *base;
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.steps.len()));
-    let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
-        let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.origin);
-        return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
+    let Some(count) = count.filter(|&count| count <= MAX_POINTS) else {
+        let origin = axes.first().map_or(SourceSpan::NOWHERE, |axis| axis.origin);
+        return Err(SpannedError::new(origin, format!("a grid of over {MAX_POINTS} combinations")));
     };
     let mut points = Vec::with_capacity(count.min(most));
     // The points on the axes, by number: those at which at most one axis has another step than its first.
@@ -261,7 +263,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
             if let Some((other, _)) = on_axes.iter().find(|(at, other)| is_on_axis(*at) && *other == config) {
                 let [earlier, later] = [other / step, number / step].map(|place| axis.step(place));
                 let origin = axis.steps[number / step][0].origin;
-                return Err(Fault::new(origin, format!("`{earlier}` and `{later}` give the same run"))
+                return Err(SpannedError::new(origin, format!("`{earlier}` and `{later}` give the same run"))
                     .label("changes nothing")
                     .help("to repeat a point, give `seed` several different values"));
             }
@@ -271,7 +273,7 @@ fn combinations(base: &Base<'_>, axes: &[Axis], most: usize) -> Result<Vec<Point
         }
         config.fill();
         config.check()?;
-        points.push(Point { values, schemes: None, config: Arc::new(config), lost });
+        points.push(GridPoint { values, schemes: None, config: Arc::new(config), lost });
     }
     Ok(points)
 }

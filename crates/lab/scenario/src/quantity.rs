@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
 use crate::decode::{Field, unexpected};
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::tree::{Node, Value};
 
 /// A non-negative decimal number, exact: `digits / 10^scale`, without trailing zeros.
@@ -148,9 +148,9 @@ impl Unreadable {
     }
 
     /// The fault of a value that cannot be read for this reason.
-    fn fault<T: Field>(self, node: &Node) -> Fault {
+    fn fault<T: Field>(self, node: &Node) -> SpannedError {
         match self.reason() {
-            Some(reason) => Fault::new(node.origin, format!("{} {reason}", node.written()))
+            Some(reason) => SpannedError::new(node.origin, format!("{} {reason}", node.written()))
                 .label(format!("expected {}", T::EXPECTS)),
             None => unexpected::<T>(node),
         }
@@ -170,7 +170,7 @@ impl std::fmt::Display for Decimal {
 impl Field for Decimal {
     const EXPECTS: &'static str = "a number such as 0.5, or \"50%\"";
 
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let parsed = match &node.value {
             Value::Integer(number) => {
                 u64::try_from(*number).map(|digits| Self::new(digits, 0)).map_err(|_| Unreadable::NoNumber)
@@ -204,11 +204,11 @@ pub struct Share(pub Decimal);
 impl Field for Share {
     const EXPECTS: &'static str = "a number from 0 to 1, or \"0%\" to \"100%\"";
 
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let number = Decimal::decode(node)?;
         if number.exceeds_one() {
             let all = if node.as_str().is_some() { "100%" } else { "1" };
-            return Err(Fault::new(node.origin, format!("{} is over {all}", node.written()))
+            return Err(SpannedError::new(node.origin, format!("{} is over {all}", node.written()))
                 .label(format!("expected {}", Self::EXPECTS)));
         }
         Ok(Self(number))
@@ -273,23 +273,23 @@ const SPEEDS: Units = &[
 ];
 
 /// The longest time in files: 10^6 s, a tenth of the range of a [`Span`].
-const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
+const MAX_PS: u64 = 1_000_000_000_000_000_000;
 /// The same as a span.
 #[cfg(feature = "import")]
-pub(crate) const LONGEST: Span = Span::from_unsigned_ps(LONGEST_PS);
+pub(crate) const MAX_SPAN: Span = Span::from_unsigned_ps(MAX_PS);
 /// The fastest processor that files hold, in operations a second.
-const MOST_FLOPS: u64 = 1_000_000_000_000_000_000;
+const MAX_FLOPS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 pub(crate) const LARGEST: u64 = 1 << 44;
 /// The largest drift of a clock: a tenth.
-const MOST_DRIFT: u64 = 100_000_000;
+const MAX_DRIFT: u64 = 100_000_000;
 /// The lowest rate: a packet of 64 KiB lasts half a second, and the simulator's arithmetic holds it.
 const SLOWEST: u64 = 1_000_000;
 /// The highest rate: 2^43 b/s, the range that `units` states.
 const FASTEST: u64 = 1 << 43;
 
 /// Reads a number with a unit into the base unit.
-fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Fault> {
+fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, SpannedError> {
     let Some(text) = node.as_str() else {
         let fault = refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node));
         let bare = matches!(node.value, Value::Integer(_) | Value::Float(_));
@@ -308,7 +308,7 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
             }
         }
         let what = if unit.is_empty() { "no unit".to_owned() } else { format!("unit `{unit}`") };
-        let fault = Fault::new(node.origin, format!("expected {}, found \"{text}\" with {what}", T::EXPECTS));
+        let fault = SpannedError::new(node.origin, format!("expected {}, found \"{text}\" with {what}", T::EXPECTS));
         let fault = meant(unit, units).map_or(fault.clone(), |help| fault.help(help));
         return Err(fault.label("wrong unit").help(format!("units: {}", names.join(", "))));
     };
@@ -322,7 +322,7 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
         } else {
             format!("\"{text}\" is finer than 1 {base}")
         };
-        Fault::new(node.origin, why).label(format!("expected {}", T::EXPECTS))
+        SpannedError::new(node.origin, why).label(format!("expected {}", T::EXPECTS))
     })
 }
 
@@ -384,7 +384,7 @@ fn readable(value: u64, units: Units) -> String {
     format!("{}{name}", Decimal::new(thousandths, 3))
 }
 
-fn refuse_negative<T: Field>(node: &Node) -> Option<Fault> {
+fn refuse_negative<T: Field>(node: &Node) -> Option<SpannedError> {
     let negative = match &node.value {
         Value::Integer(number) => *number < 0,
         Value::Float(text) | Value::String(text) => text
@@ -393,7 +393,7 @@ fn refuse_negative<T: Field>(node: &Node) -> Option<Fault> {
         _ => false,
     };
     let fault = || {
-        Fault::new(node.origin, format!("expected {}, but {} is negative", T::EXPECTS, node.described()))
+        SpannedError::new(node.origin, format!("expected {}, but {} is negative", T::EXPECTS, node.described()))
             .label("negative")
     };
     negative.then(fault)
@@ -440,8 +440,8 @@ pub(crate) fn write_rate(rate: Rate) -> String {
 
 impl Field for Span {
     const EXPECTS: &'static str = "a time such as \"2ms\" or \"14us\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        with_unit::<Self>(node, TIMES, LONGEST_PS).map(Self::from_unsigned_ps)
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
+        with_unit::<Self>(node, TIMES, MAX_PS).map(Self::from_unsigned_ps)
     }
     fn encode(&self) -> Value {
         Value::string(write_span(*self))
@@ -453,10 +453,10 @@ impl Field for Span {
 
 impl Field for Rate {
     const EXPECTS: &'static str = "a rate such as \"100Gbps\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match with_unit::<Self>(node, RATES, FASTEST)? {
             bps if bps < SLOWEST => {
-                Err(Fault::new(node.origin, format!("{} is under the lowest rate, 1Mbps", node.written()))
+                Err(SpannedError::new(node.origin, format!("{} is under the lowest rate, 1Mbps", node.written()))
                     .label("expected at least \"1Mbps\""))
             }
             bps => Ok(Self::from_bps(bps)),
@@ -476,8 +476,8 @@ pub struct Drift(pub u32);
 
 impl Field for Drift {
     const EXPECTS: &'static str = "a drift such as \"20ppm\" or \"100ppb\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        with_unit::<Self>(node, DRIFTS, MOST_DRIFT).map(|ppb| Self(u32::try_from(ppb).unwrap_or(u32::MAX)))
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
+        with_unit::<Self>(node, DRIFTS, MAX_DRIFT).map(|ppb| Self(u32::try_from(ppb).unwrap_or(u32::MAX)))
     }
     fn encode(&self) -> Value {
         Value::string(if self.0 == 0 { "0ppb".into() } else { written(self.0.into(), DRIFTS) })
@@ -493,9 +493,9 @@ pub struct Flops(pub u64);
 
 impl Field for Flops {
     const EXPECTS: &'static str = "a speed such as \"400TFLOPS\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        match with_unit::<Self>(node, SPEEDS, MOST_FLOPS)? {
-            0 => Err(Fault::new(node.origin, "a processor without speed").label("expected at least \"1FLOPS\"")),
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
+        match with_unit::<Self>(node, SPEEDS, MAX_FLOPS)? {
+            0 => Err(SpannedError::new(node.origin, "a processor without speed").label("expected at least \"1FLOPS\"")),
             flops => Ok(Self(flops)),
         }
     }
@@ -509,7 +509,7 @@ impl Field for Flops {
 
 impl Field for Bytes {
     const EXPECTS: &'static str = "a size such as \"1MiB\" or \"64KB\", or a whole number of bytes";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         if let Value::Integer(number) = node.value
             && let Ok(bytes) = u64::try_from(number)
             && bytes <= LARGEST
@@ -572,29 +572,34 @@ pub fn amount(text: &str) -> Option<(f64, &'static str)> {
 
 /// The ends of a range of numbers of one kind, both inclusive.
 #[derive(Clone, Debug)]
-pub struct Ends {
+pub struct NumberRange {
     from: Number,
     to: Number,
 }
 
 /// The least number but 0 that a range may begin with: numbers have 18 digits after the point at most.
-const LEAST: f64 = 1e-12;
+const MIN: f64 = 1e-12;
 
-impl Ends {
-    pub(crate) fn new(from: &Node, to: &Node) -> Result<Self, Fault> {
+impl NumberRange {
+    pub(crate) fn new(from: &Node, to: &Node) -> Result<Self, SpannedError> {
         let [low, high] = [from, to].map(Number::of);
         let (low, high) = (low?, high?);
         if !low.is_like(&high) {
-            return Err(Fault::new(to.origin, format!("{} is of another kind than {}", to.written(), from.written()))
-                .label("expected two numbers of one kind"));
+            return Err(SpannedError::new(
+                to.origin,
+                format!("{} is of another kind than {}", to.written(), from.written()),
+            )
+            .label("expected two numbers of one kind"));
         }
         let (low, high) = low.with(high);
         if low.value() >= high.value() {
-            return Err(Fault::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
+            return Err(SpannedError::new(to.origin, format!("{} is not above {}", to.written(), from.written()))
                 .label(format!("expected more than {}", from.written())));
         }
-        if (f64::MIN_POSITIVE..LEAST).contains(&high.value()) || (f64::MIN_POSITIVE..LEAST).contains(&low.value()) {
-            return Err(Fault::new(from.origin, "a number too small to be drawn").label("expected 0, or 1e-12 or more"));
+        if (f64::MIN_POSITIVE..MIN).contains(&high.value()) || (f64::MIN_POSITIVE..MIN).contains(&low.value()) {
+            return Err(
+                SpannedError::new(from.origin, "a number too small to be drawn").label("expected 0, or 1e-12 or more")
+            );
         }
         Ok(Self { from: low, to: high })
     }
@@ -628,10 +633,10 @@ impl Ends {
 impl Number {
     /// Reads a number that is not negative.
     #[expect(clippy::cast_precision_loss, reason = "the nearest of 53 bits is meant")]
-    pub(crate) fn of(node: &Node) -> Result<Self, Fault> {
+    pub(crate) fn of(node: &Node) -> Result<Self, SpannedError> {
         let fault = || {
             refuse_negative::<Decimal>(node).unwrap_or_else(|| {
-                Fault::new(node.origin, format!("expected a number or a quantity, found {}", node.described()))
+                SpannedError::new(node.origin, format!("expected a number or a quantity, found {}", node.described()))
                     .label("expected such as 0.5, 4, \"80%\", \"2ms\", \"1MB\" or \"100Gbps\"")
             })
         };
@@ -708,7 +713,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read<T: Field>(text: &str) -> Result<T, Fault> {
+    fn read<T: Field>(text: &str) -> Result<T, SpannedError> {
         T::decode(&Node::made(Value::string(text)))
     }
 

@@ -1,8 +1,8 @@
 //! Keys that a run sets, under one name each wherever the file sets them, and runs without some of them.
 
 use crate::config::{Config, OffOr, Port};
-use crate::decode::{At, ChangedKey, Changes, Field};
-use crate::error::{Fault, Origin, Sources};
+use crate::decode::{ChangedKey, Changes, Field, Located};
+use crate::error::{SourceSpan, Sources, SpannedError};
 use crate::tree::{Node, Value};
 
 /// Tables that choose or judge runs. None of their keys is one of a run.
@@ -51,12 +51,12 @@ pub(crate) fn set_keys(config: &Config, scheme: &str) -> Vec<ChangedKey> {
 }
 
 /// The place of a key in a file, for errors: where the scheme sets it, or else the file.
-pub(crate) fn place_of(root: &Node, scheme: &str, path: &[String]) -> Origin {
+pub(crate) fn place_of(root: &Node, scheme: &str, path: &[String]) -> SourceSpan {
     let own: Vec<String> = ["schemes", scheme].into_iter().map(str::to_owned).chain(path.iter().cloned()).collect();
-    [&own[..], path].into_iter().find_map(|path| find(root, path)).unwrap_or(Origin::NOWHERE)
+    [&own[..], path].into_iter().find_map(|path| find(root, path)).unwrap_or(SourceSpan::NOWHERE)
 }
 
-fn find(root: &Node, path: &[String]) -> Option<Origin> {
+fn find(root: &Node, path: &[String]) -> Option<SourceSpan> {
     let mut at = root;
     let mut place = None;
     for part in path {
@@ -75,7 +75,7 @@ fn find(root: &Node, path: &[String]) -> Option<Origin> {
 
 /// Keys that runs do without, as they are named on a command line.
 #[derive(Default, Debug)]
-pub(crate) struct Without(Vec<At<String>>);
+pub(crate) struct Without(Vec<Located<String>>);
 
 /// The keys that a scheme set and does without.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,13 +88,13 @@ impl Without {
     pub(crate) fn new(keys: &[String], sources: &mut Sources) -> Self {
         let argument = |key: &String| {
             let source = sources.add("--without", key);
-            At { value: key.clone(), origin: Origin::new(source, 0..key.len()) }
+            Located { value: key.clone(), origin: SourceSpan::new(source, 0..key.len()) }
         };
         Self(keys.iter().map(argument).collect())
     }
 
     /// Removes the keys from a file, from all schemes and places. Returns the keys that each scheme lost.
-    pub(crate) fn take_from(&self, root: &mut Node) -> Result<Vec<Lost>, Fault> {
+    pub(crate) fn take_from(&self, root: &mut Node) -> Result<Vec<Lost>, SpannedError> {
         if self.0.is_empty() {
             return Ok(Vec::new());
         }
@@ -109,16 +109,16 @@ impl Without {
     }
 
     /// Refuses a key that no scheme sets. `root` is the file with all its keys.
-    pub(crate) fn check<'a>(&self, root: &Node, lost: impl Iterator<Item = &'a Lost>) -> Result<(), Fault> {
+    pub(crate) fn check<'a>(&self, root: &Node, lost: impl Iterator<Item = &'a Lost>) -> Result<(), SpannedError> {
         let lost: Vec<&String> = lost.flat_map(|lost| &lost.keys).collect();
-        let is_lost = |key: &At<String>| lost.contains(&&key.value);
+        let is_lost = |key: &Located<String>| lost.contains(&&key.value);
         let Some(key) = self.0.iter().find(|key| !is_lost(key)) else { return Ok(()) };
         let config = Config::decode(root)?;
         let keys = config.schemes.iter().flat_map(|(name, _)| set_keys(&config, name));
         let mut names: Vec<String> = keys.map(|key| name_of(&key.path)).collect();
         names.sort_unstable();
         names.dedup();
-        Err(Fault::new(key.origin, format!("no scheme sets `{}` to another value than its default", key.value))
+        Err(SpannedError::new(key.origin, format!("no scheme sets `{}` to another value than its default", key.value))
             .label("expected a key that is set, such as host.jitter")
             .suggest(key, names.iter().map(String::as_str)))
     }

@@ -5,26 +5,29 @@ use std::collections::BTreeSet;
 use units::mix64;
 
 use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
-use crate::quantity::Ends;
+use crate::quantity::NumberRange;
 use crate::tree::Node;
 
 /// The most keys: the sequence has no more dimensions.
-const MOST_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
+const MAX_KEYS: usize = sobol_burley::NUM_DIMENSIONS as usize;
 
 /// A key's values: maps a number from 0 to 1 to one of them.
 enum Between {
-    Range { ends: Ends, spread: SpreadWord },
+    Range { ends: NumberRange, spread: SpreadWord },
     Choice(Vec<Node>),
 }
 
 /// The points, each with a value for every key, in the order of the keys. Points that are alike are there once.
-pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, Fault> {
-    let keys: Vec<Between> =
-        sample.keys.iter().map(|(_, values)| between(&values.value, values.origin)).collect::<Result<_, Fault>>()?;
-    if let Some((_, extra)) = sample.keys.iter().nth(MOST_KEYS) {
-        return Err(Fault::new(extra.origin, format!("a sample of over {MOST_KEYS} keys")));
+pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, SpannedError> {
+    let keys: Vec<Between> = sample
+        .keys
+        .iter()
+        .map(|(_, values)| between(&values.value, values.origin))
+        .collect::<Result<_, SpannedError>>()?;
+    if let Some((_, extra)) = sample.keys.iter().nth(MAX_KEYS) {
+        return Err(SpannedError::new(extra.origin, format!("a sample of over {MAX_KEYS} keys")));
     }
     let mut points: Vec<Vec<Node>> = Vec::new();
     let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -54,17 +57,17 @@ fn by_chance(point: u32, place: u32, seed: u32) -> f64 {
     number
 }
 
-fn between(values: &SampleValues, origin: Origin) -> Result<Between, Fault> {
+fn between(values: &SampleValues, origin: SourceSpan) -> Result<Between, SpannedError> {
     let Range { from, to, spread } = match values {
         SampleValues::Choice(values) if values.is_empty() => {
-            return Err(Fault::new(origin, "a key of a sample takes some values").label("takes none"));
+            return Err(SpannedError::new(origin, "a key of a sample takes some values").label("takes none"));
         }
         SampleValues::Choice(values) => return Ok(Between::Choice(values.clone())),
         SampleValues::Range(range) => range,
     };
-    let ends = Ends::new(from, to)?;
+    let ends = NumberRange::new(from, to)?;
     if *spread == SpreadWord::Log && ends.low() <= 0.0 {
-        return Err(Fault::new(from.origin, "a logarithm has no 0")
+        return Err(SpannedError::new(from.origin, "a logarithm has no 0")
             .label("expected more than 0")
             .help("or `spread = \"linear\"`"));
     }
@@ -109,7 +112,7 @@ mod tests {
     use crate::quantity::Number;
     use crate::tree::{Value, parse};
 
-    fn drawn(text: &str) -> Result<Vec<Vec<Node>>, Fault> {
+    fn drawn(text: &str) -> Result<Vec<Vec<Node>>, SpannedError> {
         draw(&Sample::decode(&parse(text, 0)?)?)
     }
 

@@ -4,11 +4,11 @@
 //! cannot be added without one. A key that a host does not support is refused: otherwise a run would have the name of a
 //! scheme and lack a part of it.
 
-use laws::catalog::Kind;
+use laws::catalog::LawKind;
 
-use crate::config::{Auto, Host, LAW_PARAMS, PathTable, Paths};
+use crate::config::{Auto, Host, LAW_PARAMS, LoadBalancingConfig, PathTable};
 use crate::decode::ChangedKey;
-use crate::error::{Error, Fault, Origin, listed};
+use crate::error::{Error, SourceSpan, SpannedError, listed};
 use crate::run::Run;
 use crate::run_keys::{name_of, place_of, set_keys};
 
@@ -75,8 +75,10 @@ const fn simulated(table: &'static str, keys: &'static str) -> Declared {
 }
 
 const UP_TO_TWO: Support = Where(|host| host.ack_every.get() <= 2, "1 or 2");
-const UNO_LB: Support =
-    Where(|host| matches!(host.path, Paths::Ecmp | Paths::Table(PathTable::UnoLb(_))), "\"ecmp\" or \"unolb\"");
+const UNO_LB: Support = Where(
+    |host| matches!(host.path, LoadBalancingConfig::Ecmp | LoadBalancingConfig::Table(PathTable::UnoLb(_))),
+    "\"ecmp\" or \"unolb\"",
+);
 const FOR_THRESHOLD: Support = Where(
     |host| host.on_ramp.as_ref().is_some_and(|on_ramp| *on_ramp.threshold == Auto::Auto),
     "a value with `threshold = \"auto\"` in `on_ramp`, which it sets: all hosts read one clock",
@@ -231,7 +233,7 @@ fn support(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
 fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Support {
     let (name, table) = key.path.split_last().map_or(("", &[][..]), |(name, table)| (name.as_str(), table));
     let table = table.last().map_or("", String::as_str);
-    let is_kernel_s = |law: Kind| law.info().linux.is_some();
+    let is_kernel_s = |law: LawKind| law.info().linux.is_some();
     let law = laws.iter().find(|it| it.name == table).and_then(|it| it.law);
     match host {
         RealHost::Kernel | RealHost::Programs if name != "ecn" && law.is_some_and(is_kernel_s) => Unsupported,
@@ -242,13 +244,13 @@ fn support_of_param(key: &ChangedKey, laws: &[ParamTable], host: RealHost) -> Su
 /// A table of laws' parameters, by the last part of its name, and the law of the catalog that reads it.
 struct ParamTable {
     name: String,
-    law: Option<Kind>,
+    law: Option<LawKind>,
 }
 
 /// A key that a host does not support, and its place.
-struct Refused {
+struct UnsupportedKey {
     name: String,
-    place: Origin,
+    place: SourceSpan,
     value: String,
     accepted: Option<&'static str>,
 }
@@ -263,10 +265,10 @@ impl Run {
         self.supported(host).map_err(|fault| self.inputs.explain(fault))
     }
 
-    fn supported(&self, host: RealHost) -> Result<Vec<String>, Fault> {
+    fn supported(&self, host: RealHost) -> Result<Vec<String>, SpannedError> {
         let hosts = self.config.host.with(self.config.schemes.get(&self.scheme).and_then(|it| it.host.as_ref()));
         let laws = self.laws_by_table();
-        let (mut ignored, mut refused): (Vec<String>, Vec<Refused>) = (Vec::new(), Vec::new());
+        let (mut ignored, mut refused): (Vec<String>, Vec<UnsupportedKey>) = (Vec::new(), Vec::new());
         // Keys inside a refused table need no message of their own.
         let mut inside: Option<Vec<String>> = None;
         for key in set_keys(&self.config, &self.scheme) {
@@ -290,15 +292,15 @@ impl Run {
             if refused.iter().all(|other| other.name != name) {
                 let place = place_of(&self.root, &self.scheme, &key.path);
                 let value = crate::tree::Node::made(key.value.clone()).written();
-                refused.push(Refused { name, place, value, accepted });
+                refused.push(UnsupportedKey { name, place, value, accepted });
             }
             inside = Some(key.path);
         }
         let Some(first) = refused.first() else { return Ok(ignored) };
-        let Refused { name, value, .. } = first;
+        let UnsupportedKey { name, value, .. } = first;
         let message =
             format!("{} does not support `{name}`, here {value}, of the scheme `{}`", host.name(), self.scheme);
-        let mut fault = Fault::new(first.place, message).label(match first.accepted {
+        let mut fault = SpannedError::new(first.place, message).label(match first.accepted {
             Some(accepted) => format!("accepted: {accepted}"),
             None => "only the simulator heeds it".to_owned(),
         });
@@ -312,11 +314,11 @@ impl Run {
 
     /// The tables that the scheme's parameters may be in.
     fn laws_by_table(&self) -> Vec<ParamTable> {
-        let table = |kind: Kind| ParamTable { name: kind.info().name.to_owned(), law: Some(kind) };
-        let mut tables: Vec<ParamTable> = Kind::ALL.into_iter().map(table).collect();
+        let table = |kind: LawKind| ParamTable { name: kind.info().name.to_owned(), law: Some(kind) };
+        let mut tables: Vec<ParamTable> = LawKind::ALL.into_iter().map(table).collect();
         let classes = self.config.schemes.get(&self.scheme).and_then(|scheme| scheme.by_class().ok());
         for (class, law) in classes.into_iter().flatten() {
-            tables.push(ParamTable { name: format!("{}_params", class.name()), law: Kind::from_name(law.name()) });
+            tables.push(ParamTable { name: format!("{}_params", class.name()), law: LawKind::from_name(law.name()) });
         }
         tables
     }

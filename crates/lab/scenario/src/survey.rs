@@ -13,19 +13,19 @@ const CLASSES: usize = LinkClass::ALL.len();
 
 /// The paths of a network by groups of hosts.
 pub(crate) struct Survey {
-    groups: Vec<Group>,
+    groups: Vec<HostGroup>,
     group_of: Vec<u32>,
     /// From group `a` to group `b`: at `a * groups + b`; none inside a group of one host.
-    pairs: Vec<Option<Pair>>,
+    pairs: Vec<Option<PairPath>>,
 }
 
-struct Group {
+struct HostGroup {
     hosts: Vec<HostId>,
     datacenter: u16,
 }
 
 #[derive(Clone, Copy)]
-struct Pair {
+struct PairPath {
     data: Span,
     ack: Span,
     /// Rate of the narrowest link there.
@@ -62,14 +62,14 @@ impl Reach {
 impl Survey {
     pub(crate) fn new(network: &Network, routes: &Routes, host: &HostConfig) -> Self {
         let mut keys = std::collections::BTreeMap::new();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<HostGroup> = Vec::new();
         let mut group_of = Vec::with_capacity(network.hosts().len());
         for index in 0..index32(network.hosts().len()) {
             let id = HostId(index);
             let up = &network.links()[network.uplink(id).index()];
             let down = &network.links()[up.reverse.index()];
             let group = *keys.entry((up.to, up.params, down.params)).or_insert_with(|| {
-                groups.push(Group { hosts: Vec::new(), datacenter: network.datacenter_of(id) });
+                groups.push(HostGroup { hosts: Vec::new(), datacenter: network.datacenter_of(id) });
                 groups.len() - 1
             });
             groups[group].hosts.push(id);
@@ -85,7 +85,7 @@ impl Survey {
                     for link in &path {
                         links[network.links()[link.index()].class as usize] += 1;
                     }
-                    Pair {
+                    PairPath {
                         data: base_one_way(network, &path, host.mss + host.header),
                         ack: base_one_way(network, &path, host.ack_size),
                         rate: path.iter().map(|&link| network.port(link).config().rate).fold(Rate::MAX, Rate::min),
@@ -117,7 +117,7 @@ impl Survey {
         Some(self.pair(from, to)?.data + self.pair(to, from)?.ack)
     }
 
-    fn pair(&self, from: HostId, to: HostId) -> Option<Pair> {
+    fn pair(&self, from: HostId, to: HostId) -> Option<PairPath> {
         self.pairs[self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize]
     }
 
@@ -154,7 +154,7 @@ impl Survey {
     /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host of `from`
     /// that has a destination, its destination any of `to` in the same datacenter (or any in another).
     pub(crate) fn mean_links(&self, flows: FlowClass, class: LinkClass, from: &[bool], to: &[bool]) -> u64 {
-        let count = |group: &Group, in_from: bool, in_to: bool| {
+        let count = |group: &HostGroup, in_from: bool, in_to: bool| {
             let is = |host: &&HostId| (!in_from || from[host.index()]) && (!in_to || to[host.index()]);
             group.hosts.iter().filter(is).count() as u128
         };
@@ -187,7 +187,7 @@ impl Survey {
 
     /// The groups of hosts that have flows of a class with those of a datacenter, in order: an incast's senders.
     pub(crate) fn groups(&self, datacenter: u16, class: FlowClass) -> impl Iterator<Item = &[HostId]> {
-        let wanted = move |group: &&Group| (group.datacenter == datacenter) == (class == FlowClass::Intra);
+        let wanted = move |group: &&HostGroup| (group.datacenter == datacenter) == (class == FlowClass::Intra);
         self.groups.iter().filter(wanted).map(|group| group.hosts.as_slice())
     }
 }

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 
 /// A value and its place. Two nodes are equal if their values are.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Node {
     /// The value.
     pub value: Value,
     /// Place of the value in a file.
-    pub origin: Origin,
+    pub origin: SourceSpan,
 }
 
 /// A value of a file.
@@ -41,7 +41,7 @@ pub struct Entry {
     /// The key.
     pub key: String,
     /// Place of the key in a file.
-    pub key_origin: Origin,
+    pub key_origin: SourceSpan,
     /// The value.
     pub node: Node,
 }
@@ -67,7 +67,7 @@ const PROSE: [&str; 7] = ["id", "label", "paper", "text", "title", "xlabel", "yl
 impl Node {
     /// Returns a node without a place.
     pub(crate) fn made(value: Value) -> Self {
-        Self { value, origin: Origin::NOWHERE }
+        Self { value, origin: SourceSpan::NOWHERE }
     }
 
     /// A table without keys.
@@ -149,7 +149,7 @@ impl Value {
         let present = entries.into_iter().filter(|(_, value)| *value != Self::Absent);
         let entry = |(key, value): (&str, Value)| Entry {
             key: key.to_owned(),
-            key_origin: Origin::NOWHERE,
+            key_origin: SourceSpan::NOWHERE,
             node: Node::made(value),
         };
         Self::Table(present.map(entry).collect())
@@ -176,35 +176,37 @@ impl Value {
 }
 
 /// Parses a file.
-pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Fault> {
+pub(crate) fn parse(text: &str, source: u32) -> Result<Node, SpannedError> {
     let table = DeTable::parse(text).map_err(|error| syntax(&error, source))?;
     let range = table.span();
-    Ok(Node { value: from_table(table.into_inner(), source)?, origin: Origin::new(source, range) })
+    Ok(Node { value: from_table(table.into_inner(), source)?, origin: SourceSpan::new(source, range) })
 }
 
 /// Parses one value of a command line, as on the right of `=`. Text that is not a TOML value is a string.
-pub(crate) fn parse_argument(text: &str, source: u32) -> Result<Node, Fault> {
+pub(crate) fn parse_argument(text: &str, source: u32) -> Result<Node, SpannedError> {
     if let Ok(value) = DeValue::parse(text) {
         return from_value(value, source);
     }
-    let origin = Origin::new(source, 0..text.len());
+    let origin = SourceSpan::new(source, 0..text.len());
     Ok(Node { value: Value::String(printable(text.to_owned(), origin)?), origin })
 }
 
-fn syntax(error: &toml::de::Error, source: u32) -> Fault {
-    let origin = error.span().map_or(Origin::NOWHERE, |span| Origin::new(source, span));
-    Fault::new(origin, format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", ")))
+fn syntax(error: &toml::de::Error, source: u32) -> SpannedError {
+    let origin = error.span().map_or(SourceSpan::NOWHERE, |span| SourceSpan::new(source, span));
+    SpannedError::new(origin, format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", ")))
 }
 
-fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
+fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, SpannedError> {
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {
-        let key_origin = Origin::new(source, key.span());
+        let key_origin = SourceSpan::new(source, key.span());
         let at = (key.span().start, value.span().start);
         let key = printable(key.into_inner().into_owned(), key_origin)?;
-        let (is_short, value_origin) = (ONE_LINE.contains(&key.as_str()), Origin::new(source, value.span()));
+        let (is_short, value_origin) = (ONE_LINE.contains(&key.as_str()), SourceSpan::new(source, value.span()));
         if is_short && matches!(value.get_ref(), DeValue::String(text) if text.contains(['\n', '\r', '\t'])) {
-            return Err(Fault::new(value_origin, format!("`{key}` over several lines")).label("expected one line"));
+            return Err(
+                SpannedError::new(value_origin, format!("`{key}` over several lines")).label("expected one line")
+            );
         }
         entries.push((at, Entry { key, key_origin, node: from_value(value, source)? }));
     }
@@ -213,30 +215,28 @@ fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
     Ok(Value::Table(entries.into_iter().map(|(_, entry)| entry).collect()))
 }
 
-fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
-    let origin = Origin::new(source, value.span());
-    let value = match value.into_inner() {
-        DeValue::String(text) => Value::String(printable(text.into_owned(), origin)?),
-        DeValue::Integer(number) => Value::Integer(integer(&number).ok_or_else(|| {
-            Fault::new(origin, format!("the number {number} is beyond a file's whole numbers")).label(format!(
-                "expected {} to {}",
-                i64::MIN,
-                i64::MAX
-            ))
-        })?),
-        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
-        DeValue::Boolean(switch) => Value::Boolean(switch),
-        DeValue::Datetime(date) => Value::Datetime(date.to_string()),
-        DeValue::Array(nodes) => {
-            Value::Array(nodes.into_iter().map(|node| from_value(node, source)).collect::<Result<_, _>>()?)
-        }
-        DeValue::Table(table) => from_table(table, source)?,
-    };
+fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, SpannedError> {
+    let origin = SourceSpan::new(source, value.span());
+    let value =
+        match value.into_inner() {
+            DeValue::String(text) => Value::String(printable(text.into_owned(), origin)?),
+            DeValue::Integer(number) => Value::Integer(integer(&number).ok_or_else(|| {
+                SpannedError::new(origin, format!("the number {number} is beyond a file's whole numbers"))
+                    .label(format!("expected {} to {}", i64::MIN, i64::MAX))
+            })?),
+            DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
+            DeValue::Boolean(switch) => Value::Boolean(switch),
+            DeValue::Datetime(date) => Value::Datetime(date.to_string()),
+            DeValue::Array(nodes) => {
+                Value::Array(nodes.into_iter().map(|node| from_value(node, source)).collect::<Result<_, _>>()?)
+            }
+            DeValue::Table(table) => from_table(table, source)?,
+        };
     Ok(Node { value, origin })
 }
 
 /// Refuses control characters, those of Unicode's bidirectional algorithm too: names and labels are written to terminals.
-fn printable(text: String, origin: Origin) -> Result<String, Fault> {
+fn printable(text: String, origin: SourceSpan) -> Result<String, SpannedError> {
     let is_wrong = |c: &char| match c {
         '\n' | '\r' | '\t' => false,
         '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
@@ -245,7 +245,7 @@ fn printable(text: String, origin: Origin) -> Result<String, Fault> {
     match text.chars().find(is_wrong) {
         Some(control) => {
             let what = format!("a text with the control character U+{:04X}", u32::from(control));
-            Err(Fault::new(origin, what).label("expected letters, digits, signs and blanks"))
+            Err(SpannedError::new(origin, what).label("expected letters, digits, signs and blanks"))
         }
         None => Ok(text),
     }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
-use code_version::{Graph, Parts};
+use code_version::{CodeParts, ModuleGraph};
 use proc_macro2::{Delimiter, Group, Literal, Punct, Spacing, TokenStream, TokenTree};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn main() {
         ["list", workspace] => list(Path::new(workspace)),
         ["trace", copy] => trace(Path::new(copy)),
         ["mutate", copy, seed, module, attempt] => match (seed.parse(), attempt.parse()) {
-            (Ok(seed), Ok(attempt)) => mutate(Path::new(copy), module, Draw { seed, attempt }),
+            (Ok(seed), Ok(attempt)) => mutate(Path::new(copy), module, EditSeed { seed, attempt }),
             _ => Err(format!("`{seed}` and `{attempt}`: expected whole numbers")),
         },
         _ => Err("usage: code_parts list [DIR] | trace DIR | mutate DIR SEED MODULE TRY".to_owned()),
@@ -39,10 +39,10 @@ fn main() {
 }
 
 fn list(workspace: &Path) -> Result<(), String> {
-    let (parts, _) = Parts::read(workspace, &roots::ROOTS).map_err(|error| error.to_string())?;
+    let (parts, _) = CodeParts::read(workspace, &roots::ROOTS).map_err(|error| error.to_string())?;
     let graph = graph(workspace)?;
-    let of = |part: &code_version::Part| json!({ "version": format!("{:016x}", part.version), "modules": part.modules, "externals": part.externals });
-    let all = |parts: &BTreeMap<String, code_version::Part>| {
+    let of = |part: &code_version::CodePart| json!({ "version": format!("{:016x}", part.version), "modules": part.modules, "externals": part.externals });
+    let all = |parts: &BTreeMap<String, code_version::CodePart>| {
         parts.iter().map(|(name, part)| (name.clone(), of(part))).collect::<serde_json::Map<_, _>>()
     };
     let text = json!({
@@ -53,8 +53,8 @@ fn list(workspace: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn graph(workspace: &Path) -> Result<Graph, String> {
-    Graph::read(workspace, &roots::ROOTS.libraries()).map_err(|error| error.to_string())
+fn graph(workspace: &Path) -> Result<ModuleGraph, String> {
+    ModuleGraph::read(workspace, &roots::ROOTS.libraries()).map_err(|error| error.to_string())
 }
 
 /// Counters of entered modules, in `units`: the crate that all others use.
@@ -150,13 +150,13 @@ fn with_notes(tokens: TokenStream, note: &TokenStream) -> TokenStream {
 
 /// Seed and attempt of a change.
 #[derive(Clone, Copy)]
-struct Draw {
+struct EditSeed {
     seed: u64,
     /// Changes that do not compile are drawn again.
     attempt: u64,
 }
 
-fn mutate(copy: &Path, module: &str, draw: Draw) -> Result<(), String> {
+fn mutate(copy: &Path, module: &str, draw: EditSeed) -> Result<(), String> {
     let graph = graph(copy)?;
     let id = graph.module(module).map_err(|error| error.to_string())?;
     let file: PathBuf = graph.modules[id].file.clone();

@@ -16,23 +16,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use results::CodeVersions;
-use results::store::{Adoption, Equal, Manifest, NEXT, Plan, RUNS, Rekeyed, Rename, Writer, compare, manifest_of};
+use results::store::{
+    Adoption, Equal, Manifest, NEXT, RUNS, Rekeyed, Rename, ResultsWriter, SweepPlan, compare, manifest_of,
+};
 use serde_json::Value;
 
 const USAGE: &str =
     "usage: rekey OLD NEW RESULTS [--sample N] [--seed S] [--rename TABLE.OLD=NEW]... -- SCENARIO [OPTIONS]";
 
 fn main() -> ExitCode {
-    match Options::read(std::env::args().skip(1)).and_then(|options| options.rekey()) {
+    match CommandLine::read(std::env::args().skip(1)).and_then(|options| options.rekey()) {
         Ok(done) => {
             println!("{done}");
             ExitCode::SUCCESS
         }
-        Err(Refusal::Usage(why)) => {
+        Err(RekeyError::Usage(why)) => {
             eprintln!("error: {why}\n{USAGE}");
             ExitCode::from(2)
         }
-        Err(Refusal::NotEqual(why)) => {
+        Err(RekeyError::NotEqual(why)) => {
             eprintln!("error: {why}\nno key was changed");
             ExitCode::FAILURE
         }
@@ -40,17 +42,17 @@ fn main() -> ExitCode {
 }
 
 /// Reasons to change nothing.
-enum Refusal {
+enum RekeyError {
     Usage(String),
     NotEqual(String),
 }
 
-fn not_equal(why: impl std::fmt::Display) -> Refusal {
-    Refusal::NotEqual(why.to_string())
+fn not_equal(why: impl std::fmt::Display) -> RekeyError {
+    RekeyError::NotEqual(why.to_string())
 }
 
 /// The command line.
-struct Options {
+struct CommandLine {
     old: PathBuf,
     new: PathBuf,
     results: PathBuf,
@@ -62,15 +64,15 @@ struct Options {
 }
 
 /// A run as a build plans it.
-struct Planned {
+struct RekeyedRun {
     run: String,
     key: String,
     code: CodeVersions,
 }
 
-impl Options {
-    fn read(args: impl Iterator<Item = String>) -> Result<Self, Refusal> {
-        let usage = |why: &str| Refusal::Usage(why.to_owned());
+impl CommandLine {
+    fn read(args: impl Iterator<Item = String>) -> Result<Self, RekeyError> {
+        let usage = |why: &str| RekeyError::Usage(why.to_owned());
         let (mut names, mut sample, mut seed, mut renames, mut words) = (Vec::new(), None, 1, Vec::new(), Vec::new());
         let mut args = args;
         while let Some(word) = args.next() {
@@ -79,7 +81,7 @@ impl Options {
             match word.as_str() {
                 "--sample" => sample = Some(number(&value()?)?.max(1) as usize),
                 "--seed" => seed = number(&value()?)?,
-                "--rename" => renames.push(value()?.parse().map_err(Refusal::Usage)?),
+                "--rename" => renames.push(value()?.parse().map_err(RekeyError::Usage)?),
                 "--" => words = args.by_ref().collect(),
                 option if option.starts_with('-') => return Err(usage(&format!("unknown option {option}"))),
                 _ => names.push(PathBuf::from(word)),
@@ -93,7 +95,7 @@ impl Options {
         }
     }
 
-    fn rekey(&self) -> Result<String, Refusal> {
+    fn rekey(&self) -> Result<String, RekeyError> {
         let planned = self.planned(&self.new)?;
         let before: BTreeMap<String, String> =
             self.planned(&self.old)?.into_iter().map(|planned| (planned.run, planned.key)).collect();
@@ -132,12 +134,12 @@ impl Options {
     }
 
     /// Returns the runs of the scenario, with their keys under a build.
-    fn planned(&self, build: &Path) -> Result<Vec<Planned>, Refusal> {
+    fn planned(&self, build: &Path) -> Result<Vec<RekeyedRun>, RekeyError> {
         let words = ["--list", "--json"].map(str::to_owned);
         let text = output(build, &["sweep"], self.words.iter().chain(&words))?;
         let listed: Value = serde_json::from_str(&text).map_err(not_equal)?;
         let planned = |run: &Value| {
-            Some(Planned {
+            Some(RekeyedRun {
                 run: run["run"].as_str()?.to_owned(),
                 key: run["key"].as_str()?.to_owned(),
                 code: serde_json::from_value(run["code"].clone()).ok()?,
@@ -148,7 +150,7 @@ impl Options {
     }
 
     /// Returns the runs to repeat: a twentieth, at least three and one of each combination of code versions.
-    fn draw(&self, finished: &[usize], planned: &[Planned]) -> Vec<usize> {
+    fn draw(&self, finished: &[usize], planned: &[RekeyedRun]) -> Vec<usize> {
         let wanted = self.sample.unwrap_or((finished.len() / 20).max(3)).min(finished.len());
         let mut order: Vec<usize> = finished.to_vec();
         let chance =
@@ -171,15 +173,15 @@ impl Options {
     fn compare_all(
         &self,
         sample: &[usize],
-        planned: &[Planned],
+        planned: &[RekeyedRun],
         kept: &BTreeMap<String, PathBuf>,
         scratch: &Path,
-    ) -> Result<Compared, Refusal> {
+    ) -> Result<Compared, RekeyError> {
         let mut all = Compared::default();
         for (number, &index) in sample.iter().enumerate() {
             let name = &planned[index].run;
             eprintln!("[{}/{}] {name}", number + 1, sample.len());
-            let once = |program: &Path, build: &str| -> Result<(PathBuf, Manifest), Refusal> {
+            let once = |program: &Path, build: &str| -> Result<(PathBuf, Manifest), RekeyError> {
                 let out = scratch.join(build).join(number.to_string());
                 let shard = format!("{}/{}", index + 1, planned.len());
                 let mut words = self.words.clone();
@@ -209,16 +211,16 @@ impl Options {
     fn adopt(
         &self,
         finished: &[usize],
-        planned: &[Planned],
+        planned: &[RekeyedRun],
         kept: &BTreeMap<String, PathBuf>,
         sample: &[usize],
         compared: &Compared,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RekeyError> {
         let manifest = manifest_of(&kept[&planned[finished[0]].run]).map_err(not_equal)?;
         let keys = planned.iter().map(|planned| (planned.run.clone(), planned.key.clone()));
         let command = format!("narrows sweep {}", self.words.join(" "));
-        let writer =
-            Writer::new(&self.results, Plan::new(&manifest.scenario, &command, keys), "rekey").map_err(not_equal)?;
+        let writer = ResultsWriter::new(&self.results, SweepPlan::new(&manifest.scenario, &command, keys), "rekey")
+            .map_err(not_equal)?;
         for &run in finished {
             let evidence = Rekeyed {
                 from_key: String::new(),
@@ -264,9 +266,9 @@ fn folders(results: &Path) -> BTreeMap<String, PathBuf> {
 }
 
 /// Runs a program and returns its standard output.
-fn output<'a>(program: &Path, first: &[&str], words: impl Iterator<Item = &'a String>) -> Result<String, Refusal> {
+fn output<'a>(program: &Path, first: &[&str], words: impl Iterator<Item = &'a String>) -> Result<String, RekeyError> {
     let done = Command::new(program).args(first).args(words).stdin(Stdio::null()).output();
-    let done = done.map_err(|error| Refusal::Usage(format!("{}: {error}", program.display())))?;
+    let done = done.map_err(|error| RekeyError::Usage(format!("{}: {error}", program.display())))?;
     if !done.status.success() {
         let stderr = String::from_utf8_lossy(&done.stderr);
         return Err(not_equal(format!("{} ended with {}: {}", program.display(), done.status, stderr.trim())));

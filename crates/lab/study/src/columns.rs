@@ -9,17 +9,17 @@ use results::{PointColumn, PointValue, SweepColumns};
 use scenario::{Run, amount};
 
 /// A key of the points and how its values are written.
-struct Key<'a> {
+struct PointKey<'a> {
     /// Name in the points.
     of: &'a str,
     /// Name of the column.
     name: String,
     /// Type of its values: numbers only if all values are numbers with one unit, integers if all are.
-    kind: Kind,
+    kind: ColumnType,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnType {
     Text,
     Whole,
     Real,
@@ -33,7 +33,7 @@ pub(crate) fn columns(runs: &[Run]) -> Vec<SweepColumns> {
             keys.push(key);
         }
     }
-    let keys: Vec<Key<'_>> = keys.into_iter().map(|key| Key::of(key, runs)).collect();
+    let keys: Vec<PointKey<'_>> = keys.into_iter().map(|key| PointKey::of(key, runs)).collect();
     let (mut traces, mut laws) = (BTreeSet::new(), BTreeSet::new());
     for run in runs {
         let of_run = run.law_columns();
@@ -48,17 +48,17 @@ pub(crate) fn columns(runs: &[Run]) -> Vec<SweepColumns> {
     runs.iter().map(of).collect()
 }
 
-fn of_run(run: &Run, keys: &[Key<'_>]) -> Vec<PointColumn> {
+fn of_run(run: &Run, keys: &[PointKey<'_>]) -> Vec<PointColumn> {
     let column = |name: &str, value| PointColumn { name: name.to_owned(), value };
     let scheme = column("scheme", PointValue::Text(run.scheme.clone()));
     let seed = column(SEED, PointValue::Whole(i64::try_from(run.config.seed).ok()));
-    let of_key = |key: &Key<'_>| {
+    let of_key = |key: &PointKey<'_>| {
         let text = value_of(run, key.of);
         let number = text.and_then(amount).map(|(number, _)| number);
         let value = match key.kind {
-            Kind::Text => PointValue::Text(text.unwrap_or_default().to_owned()),
-            Kind::Whole => PointValue::Whole(number.map(|number| number as i64)),
-            Kind::Real => PointValue::Real(number),
+            ColumnType::Text => PointValue::Text(text.unwrap_or_default().to_owned()),
+            ColumnType::Whole => PointValue::Whole(number.map(|number| number as i64)),
+            ColumnType::Real => PointValue::Real(number),
         };
         column(&key.name, value)
     };
@@ -69,7 +69,7 @@ fn value_of<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
     run.point.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
-impl<'a> Key<'a> {
+impl<'a> PointKey<'a> {
     fn of(key: &'a str, runs: &[Run]) -> Self {
         let values: Vec<&str> = runs.iter().filter_map(|run| value_of(run, key)).collect();
         let amounts: Option<Vec<(f64, &str)>> = values.iter().map(|value| amount(value)).collect();
@@ -77,12 +77,12 @@ impl<'a> Key<'a> {
         let amounts = amounts.filter(|all| key != "variant" && all.iter().all(|(_, unit)| *unit == all[0].1));
         let unit = amounts.as_ref().and_then(|all| all.first()).map_or("", |(_, unit)| unit);
         let kind = match &amounts {
-            None => Kind::Text,
+            None => ColumnType::Text,
             // Exact as an integer and in its written form.
             Some(_) if values.iter().all(|value| value.parse::<i64>().is_ok_and(|it| it.abs() < 1 << 53)) => {
-                Kind::Whole
+                ColumnType::Whole
             }
-            Some(_) => Kind::Real,
+            Some(_) => ColumnType::Real,
         };
         let name = if unit.is_empty() { key.to_owned() } else { format!("{key}_{unit}") };
         // A column of a table keeps its name.

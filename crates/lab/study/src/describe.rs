@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use results::averages::{ImpossibleColumn, Table, TableSpec};
-use results::claims::possible::Names;
+use results::averages::{AveragesTable, ImpossibleColumn, TableSpec};
+use results::claims::possible::MetricNames;
 use results::claims::{ParseError, SEED};
 use results::conditions::{Beginning, ClassConditions, Conditions, LinkLoad};
 use results::{
     Class, ImportedSchedule, Ordered, RunInfo, RunResults, SizeBin, SweepColumns, TrainingIteration, TrainingJob,
 };
-use scenario::{BuiltRun, FlowClass, JobFlows, Node, Part, Run, Scenario, ScheduleFlows, StepKind};
+use scenario::{BuiltRun, FlowClass, JobFlows, Node, Run, Scenario, ScheduleFlows, StepKind, TextPart};
 use serde_json::Value;
 use units::{Bytes, Rate};
 
@@ -39,7 +39,7 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
                     .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 let what = format!("table `{}`: there is no variant `{name}`; there are {known}{near}", table.title);
-                Err(scenario.wrong(node, Some(Part { text: name, bytes: 0..name.len() }), what).into())
+                Err(scenario.wrong(node, Some(TextPart { text: name, bytes: 0..name.len() }), what).into())
             }
         }
     };
@@ -50,10 +50,10 @@ pub fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Error> {
 ///
 /// # Errors
 /// At the column's expression.
-pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: &Names) -> Result<(), Error> {
+pub(crate) fn possible_tables(scenario: &Scenario, tables: &[TableSpec], names: &MetricNames) -> Result<(), Error> {
     for (node, table) in scenario.config.table.iter().zip(tables) {
         table.check_possible(names).map_err(|ImpossibleColumn { text, error }| {
-            let part = Part { text, bytes: 0..text.len() };
+            let part = TextPart { text, bytes: 0..text.len() };
             scenario.wrong(node, Some(part), format!("table `{}`: {error}", table.title))
         })?;
     }
@@ -73,13 +73,13 @@ pub fn check_tables(scenario: &Scenario) -> Result<(), Error> {
 ///
 /// # Errors
 /// If a run cannot be built.
-pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
-    let (mut names, mut seen) = (Names::default(), BTreeSet::new());
+pub fn metric_names(scenario: &Scenario) -> Result<MetricNames, Error> {
+    let (mut names, mut seen) = (MetricNames::default(), BTreeSet::new());
     let columns = SweepColumns::default();
     for run in scenario.runs() {
         let point: Vec<(String, String)> = run.point.iter().filter(|(key, _)| key != SEED).cloned().collect();
         if seen.insert(point) {
-            names.add(Names::of(&info(scenario, "", &columns, &run, &run.build()?)));
+            names.add(MetricNames::of(&info(scenario, "", &columns, &run, &run.build()?)));
         }
     }
     Ok(names)
@@ -88,12 +88,12 @@ pub fn metric_names(scenario: &Scenario) -> Result<Names, Error> {
 /// Returns an error for a table that the scenario keeps for others to read. It points to the wrong part of an
 /// expression, if there is one.
 pub fn wrong_at(scenario: &Scenario, node: &Node, expression: Option<&ParseError>, message: String) -> Error {
-    let part = expression.map(|it| Part { text: &it.text, bytes: it.span.clone() });
+    let part = expression.map(|it| TextPart { text: &it.text, bytes: it.span.clone() });
     scenario.wrong(node, part, message).into()
 }
 
 /// Replaces the names of variants in a table by their labels.
-pub(crate) fn named(scenario: &Scenario, mut table: Table) -> Table {
+pub(crate) fn named(scenario: &Scenario, mut table: AveragesTable) -> AveragesTable {
     for (name, variant) in scenario.config.variants.iter().filter(|(_, it)| !it.label.is_empty()) {
         for part in &mut table.parts {
             part.point = part.point.replace(&format!("variant = {name}"), &variant.label);
@@ -195,11 +195,11 @@ fn point(run: &Run) -> Vec<(String, Value)> {
     std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(key, text)))).collect()
 }
 
-fn conditions(report: &scenario::Report) -> Conditions {
+fn conditions(report: &scenario::RunReport) -> Conditions {
     let beginning = |it: &scenario::Beginning| Beginning {
         bdp: it.bdp,
-        window: it.permit.map_or(Bytes::MAX, |permit| permit.window),
-        pacing: it.permit.map_or(Rate::MAX, |permit| permit.pacing),
+        window: it.send_limits.map_or(Bytes::MAX, |send_limits| send_limits.window),
+        pacing: it.send_limits.map_or(Rate::MAX, |send_limits| send_limits.pacing),
     };
     let class = |it: &scenario::ClassLine| {
         (class_of(it.class).name().to_owned(), ClassConditions::of(beginning(&it.least), beginning(&it.most)))
@@ -241,7 +241,7 @@ const fn class_of(class: FlowClass) -> Class {
 }
 
 pub(crate) fn size_bins(run: &Run) -> Vec<SizeBin> {
-    let bin = |(name, range): &(scenario::At<String>, scenario::config::SizeRange)| SizeBin {
+    let bin = |(name, range): &(scenario::Located<String>, scenario::config::SizeRange)| SizeBin {
         name: name.value.clone(),
         traffic: range.traffic.clone(),
         class: range.class.map(class_of),

@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// A cable into a switch with PFC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Trial {
+pub struct PfcCable {
     /// The cable's rate.
     pub rate: Rate,
     /// Its propagation delay.
@@ -19,7 +19,7 @@ pub struct Trial {
 /// Step size of the headroom search, in bytes.
 const STEP: u64 = 1_024;
 
-impl Trial {
+impl PfcCable {
     /// Returns the scenario. A sender fills the cable. The port that forwards its packets is four thousand times
     /// slower, so nearly all of them stay. The pause begins at 64 packets. The run ends when everything that was on its
     /// way by then has arrived.
@@ -30,7 +30,7 @@ impl Trial {
         // Bytes that the sender sends until the pause takes effect: those that fill the threshold, twice the cable, and a
         // margin.
         let needed = xoff + self.rate.bytes_in(self.delay).get().saturating_mul(2) + headroom.get() + 256 * packet;
-        let fills = self.rate.time_for(Bytes::new(needed));
+        let fills = self.rate.tx_time(Bytes::new(needed));
         let stop = fills.ps().saturating_add(self.delay.ps().saturating_mul(4)).saturating_add(1_000_000_000);
         format!(
             r#"
@@ -73,7 +73,7 @@ impl Trial {
     /// Returns the minimum headroom, in whole KiB, with which no packet is dropped; at most `most`, which must suffice.
     ///
     /// # Errors
-    /// See [`Trial::drops`].
+    /// See [`PfcCable::drops`].
     pub fn least(&self, most: Bytes) -> Result<Bytes, Error> {
         let (mut fails, mut holds) = (0, most.get().div_ceil(STEP));
         while fails + 1 < holds {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_least_headroom_is_twice_the_cable_and_some_packets() {
-        let trial = Trial { rate: Rate::from_gbps(100), delay: Span::from_us(50), payload: 1_000 };
+        let trial = PfcCable { rate: Rate::from_gbps(100), delay: Span::from_us(50), payload: 1_000 };
         let twice = 2 * trial.rate.bytes_in(trial.delay).get();
         let most = Bytes::new(twice + (64 << 10));
         assert_eq!(trial.drops(most).unwrap(), 0);

@@ -2,17 +2,17 @@
 
 use engine::Recorded;
 use experiment::{FlowSpec, RecordConfig, Recording, Setup};
-use laws::{ControlLaw, Law, Path};
+use laws::{ControlLaw, Law, PathInfo};
 use results::{RunInfo, RunResults};
-use scenario::{Brought, BuiltRun, LawPlan, Run};
+use scenario::{BuiltRun, ExternalLaw, LawPlan, Run};
 
 use crate::clock::Stopwatch;
 use crate::error::Error;
 use crate::program::program;
-use crate::watch::{Board, Watch};
+use crate::watch::{ProgressDisplay, SweepObserver};
 
 /// Backend that executes runs.
-pub trait Host: Sync {
+pub trait Backend: Sync {
     /// Returns whether concurrent runs would disturb each other.
     fn one_at_a_time(&self) -> bool;
 
@@ -32,7 +32,7 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// If the run fails or is interrupted.
-    fn run(&self, one: One<'_>) -> Result<RunResults, Error>;
+    fn run(&self, one: RunSpec<'_>) -> Result<RunResults, Error>;
 }
 
 /// Number of a study's runs.
@@ -45,7 +45,7 @@ pub enum StudySize {
 }
 
 /// A run to execute.
-pub struct One<'a> {
+pub struct RunSpec<'a> {
     /// The run.
     pub run: &'a Run,
     /// Simulation inputs built from it.
@@ -59,14 +59,14 @@ pub struct One<'a> {
     /// Number of the study's runs.
     pub of: StudySize,
     /// Observer of the study.
-    pub watch: &'a dyn Watch,
+    pub watch: &'a dyn SweepObserver,
     /// Progress display.
-    pub board: &'a dyn Board,
+    pub board: &'a dyn ProgressDisplay,
 }
 
 /// Returns the error for a run with an external law that the backend does not have.
-pub fn refuse(run: &Run, law: &Brought) -> Error {
-    let Brought { name, language, .. } = law;
+pub fn refuse(run: &Run, law: &ExternalLaw) -> Error {
+    let ExternalLaw { name, language, .. } = law;
     let what = format!(
         "the scheme `{}` runs {name}, a law in {language}; only narrows.run(..., laws=[{name}]) can run it",
         run.scheme
@@ -86,7 +86,7 @@ pub struct Simulator {
     pub checked: bool,
 }
 
-impl Host for Simulator {
+impl Backend for Simulator {
     fn one_at_a_time(&self) -> bool {
         false
     }
@@ -103,19 +103,19 @@ impl Host for Simulator {
         built.laws.brought().next().map_or(Ok(()), |law| Err(refuse(run, law)))
     }
 
-    fn run(&self, one: One<'_>) -> Result<RunResults, Error> {
+    fn run(&self, one: RunSpec<'_>) -> Result<RunResults, Error> {
         let laws = one.built.laws.clone();
         self.run_with(one, catalog(laws))
     }
 }
 
 /// Returns a function that creates laws of the catalog.
-fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &Path) -> Law + Sync {
+fn catalog(laws: LawPlan) -> impl Fn(&Setup, &FlowSpec, &PathInfo) -> Law + Sync {
     move |_, flow, path| laws.make(flow, path)
 }
 
 /// Checks and recording of a simulation.
-enum Mode<'a> {
+enum SimulationMode<'a> {
     Plain,
     /// With invariant checks.
     Checked,
@@ -127,15 +127,17 @@ enum Mode<'a> {
 fn simulate<L: ControlLaw + Send>(
     setup: &Setup,
     threads: usize,
-    make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
-    progress: &mut dyn FnMut(engine::Progress) -> bool,
-    mode: &Mode<'_>,
+    make_law: impl Fn(&Setup, &FlowSpec, &PathInfo) -> L + Sync,
+    progress: &mut dyn FnMut(engine::RunProgress) -> bool,
+    mode: &SimulationMode<'_>,
 ) -> Result<Recorded, Error> {
-    let make_law = |flow: &FlowSpec, path: &Path| make_law(setup, flow, path);
+    let make_law = |flow: &FlowSpec, path: &PathInfo| make_law(setup, flow, path);
     let outcome = match mode {
-        Mode::Recorded(record) => return Ok(engine::run_recorded(setup, threads, make_law, progress, record)),
-        Mode::Checked => engine::run_checked(setup, threads, make_law, progress)?,
-        Mode::Plain => engine::run(setup, threads, make_law, progress),
+        SimulationMode::Recorded(record) => {
+            return Ok(engine::run_recorded(setup, threads, make_law, progress, record));
+        }
+        SimulationMode::Checked => engine::run_checked(setup, threads, make_law, progress)?,
+        SimulationMode::Plain => engine::run(setup, threads, make_law, progress),
     };
     Ok(Recorded { outcome, recording: Recording::default() })
 }
@@ -144,10 +146,10 @@ fn simulate<L: ControlLaw + Send>(
 pub(crate) fn record(
     built: &BuiltRun,
     threads: usize,
-    progress: &mut dyn FnMut(engine::Progress) -> bool,
+    progress: &mut dyn FnMut(engine::RunProgress) -> bool,
     record: &RecordConfig,
 ) -> Result<Recorded, Error> {
-    simulate(&built.setup, threads, catalog(built.laws.clone()), progress, &Mode::Recorded(record))
+    simulate(&built.setup, threads, catalog(built.laws.clone()), progress, &SimulationMode::Recorded(record))
 }
 
 impl Simulator {
@@ -160,16 +162,16 @@ impl Simulator {
     /// If a law or `make_law` panics.
     pub fn run_with<L: ControlLaw + Send>(
         &self,
-        One { run, built, info, threads, others, watch, board, .. }: One<'_>,
-        make_law: impl Fn(&Setup, &FlowSpec, &Path) -> L + Sync,
+        RunSpec { run, built, info, threads, others, watch, board, .. }: RunSpec<'_>,
+        make_law: impl Fn(&Setup, &FlowSpec, &PathInfo) -> L + Sync,
     ) -> Result<RunResults, Error> {
         let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
         let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
-        let mut progress = |now: engine::Progress| {
+        let mut progress = |now: engine::RunProgress| {
             line.update(&now);
             !watch.interrupted()
         };
-        let mode = if self.checked { Mode::Checked } else { Mode::Plain };
+        let mode = if self.checked { SimulationMode::Checked } else { SimulationMode::Plain };
         let outcome = simulate(&built.setup, threads, make_law, &mut progress, &mode)?.outcome;
         let times = clock.times();
         if outcome.interrupted {

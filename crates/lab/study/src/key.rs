@@ -131,7 +131,7 @@ impl Hasher for DataHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laws::catalog::Kind;
+    use laws::catalog::LawKind;
     use scenario::Overrides;
 
     use crate::host::Simulator;
@@ -172,7 +172,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
 
     #[test]
     fn every_law_and_feature_has_a_version() {
-        for law in Kind::ALL {
+        for law in LawKind::ALL {
             let module = module_of(law.info().name);
             assert!(LAWS.iter().any(|(known, _)| *known == module), "{module}");
         }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, TransactionBehavior, par
 
 use crate::clock::{Stopwatch, seconds_since_1970};
 use crate::error::Error;
-use crate::notes::{Notes, Planned};
+use crate::notes::{AttemptRecorder, StudyRun};
 
 /// Time that a reader waits for a writer, and that the last write of a study waits for a reader. Longer delays by
 /// another program are reported.
@@ -64,7 +64,7 @@ impl State {
 
 /// An entry of a ledger.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// The run.
     pub run: String,
     /// Its state.
@@ -83,10 +83,10 @@ pub struct Entry {
 ///
 /// Runs do not wait for it: while another program prevents writes, notes are queued and retried.
 #[derive(Default)]
-pub struct Ledger(Mutex<Option<Opened>>);
+pub struct Ledger(Mutex<Option<OpenLedger>>);
 
 /// An open ledger.
-struct Opened {
+struct OpenLedger {
     path: PathBuf,
     /// None after an error that prevents further writes.
     connection: Option<Connection>,
@@ -103,7 +103,7 @@ struct Opened {
 /// A change of the ledger.
 enum Note {
     /// The study has these runs and no other.
-    Planned(Vec<Row>),
+    Planned(Vec<LedgerRow>),
     /// Results of a run exist from an earlier command.
     Kept { run: String },
     /// A run began.
@@ -115,7 +115,7 @@ enum Note {
 }
 
 /// A planned run.
-struct Row {
+struct LedgerRow {
     run: String,
     key: String,
     scheme: String,
@@ -148,17 +148,17 @@ impl Note {
     }
 }
 
-impl Opened {
+impl OpenLedger {
     /// Opens the ledger and notes the study's runs.
-    fn begin(path: &Path, runs: &[Planned<'_>]) -> Result<Self, Trouble> {
+    fn begin(path: &Path, runs: &[StudyRun<'_>]) -> Result<Self, LedgerError> {
         if path.exists() && !is_ledger(path) {
-            return Err(Trouble::NotOurs);
+            return Err(LedgerError::NotOurs);
         }
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::ZERO)?;
         // A killed process loses nothing this way. A power failure may damage the file, and then it is created again.
         connection.pragma_update(None, "synchronous", "OFF")?;
-        let row = |it: &Planned<'_>| Row {
+        let row = |it: &StudyRun<'_>| LedgerRow {
             run: it.run.to_owned(),
             key: it.key.to_owned(),
             scheme: it.scheme.to_owned(),
@@ -256,7 +256,7 @@ impl Ledger {
         self.lock().as_mut().map_or(Ok(()), |opened| opened.add(note()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OpenLedger>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -270,15 +270,15 @@ fn now_unix_s() -> i64 {
     seconds_since_1970() as i64
 }
 
-impl Notes for Ledger {
-    fn planned(&self, out: &Path, runs: &[Planned<'_>]) -> Result<(), String> {
+impl AttemptRecorder for Ledger {
+    fn planned(&self, out: &Path, runs: &[StudyRun<'_>]) -> Result<(), String> {
         let path = out.join(LEDGER);
-        let mut begun = Opened::begin(&path, runs);
+        let mut begun = OpenLedger::begin(&path, runs);
         let mut damaged = Ok(());
-        if begun.as_ref().is_err_and(Trouble::is_damage) {
+        if begun.as_ref().is_err_and(LedgerError::is_damage) {
             // It is ours, by its mark, and holds nothing that results need.
             self.forget(out);
-            begun = Opened::begin(&path, runs);
+            begun = OpenLedger::begin(&path, runs);
             damaged = Err(format!("`{}` was damaged: it is begun anew", path.display()));
         }
         let said = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
@@ -308,7 +308,7 @@ impl Notes for Ledger {
     }
 
     fn end(&self) -> Result<(), String> {
-        self.lock().as_mut().map_or(Ok(()), Opened::end)
+        self.lock().as_mut().map_or(Ok(()), OpenLedger::end)
     }
 
     fn forget(&self, out: &Path) {
@@ -323,7 +323,7 @@ impl Notes for Ledger {
 }
 
 /// Creates the table if there is none, and enters the study's runs. Runs that are no longer in the study are deleted.
-fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
+fn plan(change: &Connection, rows: &[LedgerRow]) -> rusqlite::Result<()> {
     change.pragma_update(None, "application_id", i32::from_be_bytes(LEDGER_MARK))?;
     change.execute(TABLE, [])?;
     change.execute("CREATE TEMP TABLE planned (run TEXT PRIMARY KEY) WITHOUT ROWID", [])?;
@@ -336,7 +336,7 @@ fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
                  began_unix_s = iif(key = excluded.key, began_unix_s, NULL), wall_s = iif(key = excluded.key, wall_s, NULL),
                  ended_unix_s = iif(key = excluded.key, ended_unix_s, NULL)",
         )?;
-        for Row { run, key, scheme, point, seed } in rows {
+        for LedgerRow { run, key, scheme, point, seed } in rows {
             name.execute(params![run])?;
             add.execute(params![run, key, scheme, point, seed])?;
         }
@@ -347,14 +347,14 @@ fn plan(change: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
 
 /// Error of a ledger that cannot be written.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum LedgerError {
     #[error("another program wrote the file; move it away")]
     NotOurs,
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
 }
 
-impl Trouble {
+impl LedgerError {
     /// Returns whether the file is damaged.
     fn is_damage(&self) -> bool {
         let code = |error: &rusqlite::Error| error.sqlite_error_code();
@@ -367,7 +367,7 @@ impl Trouble {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
+pub fn read(out: &Path) -> Result<Option<Vec<LedgerEntry>>, Error> {
     let path = out.join(LEDGER);
     if !path.exists() {
         return Ok(None);
@@ -375,7 +375,7 @@ pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
     if !is_ledger(&path) {
         return Err(Error::asked(format!("`{}` is not a ledger that Narrows wrote", path.display()), ""));
     }
-    let entries = || -> rusqlite::Result<Vec<Entry>> {
+    let entries = || -> rusqlite::Result<Vec<LedgerEntry>> {
         // A writer that was killed may have left a journal, which is rolled back first, where that may be.
         let open = |how| Connection::open_with_flags(&path, how | OpenFlags::SQLITE_OPEN_NO_MUTEX);
         let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE).or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))?;
@@ -385,7 +385,7 @@ pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
         let entry = |row: &rusqlite::Row<'_>| {
             let word: String = row.get(1)?;
             let states = [State::Waiting, State::Running, State::Finished, State::Failed];
-            Ok(Entry {
+            Ok(LedgerEntry {
                 run: row.get(0)?,
                 state: states.into_iter().find(|state| state.name() == word).unwrap_or(State::Waiting),
                 tries: row.get(2)?,
@@ -404,9 +404,9 @@ pub fn read(out: &Path) -> Result<Option<Vec<Entry>>, Error> {
 mod tests {
     use super::*;
 
-    struct Scratch(PathBuf);
+    struct LedgerDir(PathBuf);
 
-    impl Scratch {
+    impl LedgerDir {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("narrows-ledger-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&path).unwrap();
@@ -414,14 +414,14 @@ mod tests {
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for LedgerDir {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 
     fn plan_of(ledger: &Ledger, out: &Path, names: &[String]) {
-        let run = |run: &'static str| Planned { run, key: "k", scheme: "s", point: "{}".to_owned(), seed: 1 };
+        let run = |run: &'static str| StudyRun { run, key: "k", scheme: "s", point: "{}".to_owned(), seed: 1 };
         let names = names.iter().map(|name| run(name.clone().leak())).collect::<Vec<_>>();
         ledger.planned(out, &names).unwrap();
     }
@@ -442,7 +442,7 @@ mod tests {
     /// Runs do not wait for a reader that never finishes. Their notes are written after it has finished.
     #[test]
     fn a_reader_stops_no_run() {
-        let scratch = Scratch::new("reader");
+        let scratch = LedgerDir::new("reader");
         let ledger = Ledger::default();
         let names: Vec<String> = (0..100).map(|run| format!("run {run}")).collect();
         plan_of(&ledger, &scratch.0, &names);
@@ -464,7 +464,7 @@ mod tests {
     /// Also one that read before the study began. Of one that never ends there is one warning.
     #[test]
     fn a_reader_that_never_ends_is_told_of_once() {
-        let scratch = Scratch::new("told");
+        let scratch = LedgerDir::new("told");
         let names = ["a".to_owned(), "b".to_owned()];
         plan_of(&Ledger::default(), &scratch.0, &names);
         let reader = reader(&scratch.0);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A run of a study.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Planned<'a> {
+pub struct StudyRun<'a> {
     /// Its id.
     pub run: &'a str,
     /// [`results::store::Manifest::key`].
@@ -19,12 +19,12 @@ pub struct Planned<'a> {
 }
 
 /// Recorder of attempts and their outcomes. An error is the message for the user: results are kept all the same.
-pub trait Notes: Sync {
+pub trait AttemptRecorder: Sync {
     /// Records that the study owns the directory and has these runs.
     ///
     /// # Errors
     /// If recording fails.
-    fn planned(&self, out: &Path, runs: &[Planned<'_>]) -> Result<(), String>;
+    fn planned(&self, out: &Path, runs: &[StudyRun<'_>]) -> Result<(), String>;
 
     /// Records that a run's results exist from an earlier command.
     ///
@@ -64,8 +64,8 @@ pub trait Notes: Sync {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NoNotes;
 
-impl Notes for NoNotes {
-    fn planned(&self, _: &Path, _: &[Planned<'_>]) -> Result<(), String> {
+impl AttemptRecorder for NoNotes {
+    fn planned(&self, _: &Path, _: &[StudyRun<'_>]) -> Result<(), String> {
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! Conversion of results to the report's data.
 
-use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
-use results::causes::{Said, causes};
+use report::{AverageRow, Averages, ClaimData, FlowRate, LinkData, PortQueue, ReportData, VerdictData};
+use results::causes::{RunWarnings, causes};
 use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin, initial_window_lines, load_lines};
 
-use crate::tails::{Tails, counted, tails};
+use crate::tails::{TailReport, counted, tails};
 
 /// Maximum number of samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
@@ -33,11 +33,11 @@ pub struct Page {
     /// Command lines that reproduce it.
     pub replay: Vec<String>,
     /// Judged claims.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClaimData>,
     /// Tables of averages over seeds.
     pub averages: Vec<Averages>,
     /// Slowdowns over all seeds together, and the slowest flows.
-    pub tails: Tails,
+    pub tails: TailReport,
     /// Conditions of the comparison, one line each.
     pub conditions: Vec<String>,
     /// Warnings about the set as a whole, shown first.
@@ -45,10 +45,11 @@ pub struct Page {
 }
 
 /// Renders the complete page.
-pub fn render(page: &Page, runs: Vec<report::Run>) -> String {
-    let said: Vec<Said<'_>> =
-        runs.iter().map(|run| Said { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
-    let causes = causes(&said).into_iter().map(|it| report::Cause { runs: it.runs, text: it.text }).collect();
+pub fn render(page: &Page, runs: Vec<report::RunData>) -> String {
+    let said: Vec<RunWarnings<'_>> =
+        runs.iter().map(|run| RunWarnings { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
+    let causes =
+        causes(&said).into_iter().map(|it| report::WarningGroupData { runs: it.runs, text: it.text }).collect();
     report::render(&ReportData {
         name: page.name.clone(),
         title: page.title.clone(),
@@ -114,18 +115,18 @@ pub(crate) fn figure_name(figure: &str) -> String {
 }
 
 /// Converts a judged claim.
-pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
+pub fn claim(figure: &str, judgement: &Judgement) -> ClaimData {
     let (verdict, note) = match judgement.verdict {
-        results::claims::Verdict::Reproduced => (Verdict::Reproduced, judgement.note.clone()),
-        results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, judgement.note.clone()),
-        results::claims::Verdict::Undecided => (Verdict::Undecided, judgement.note.clone()),
-        results::claims::Verdict::NotReproduced => (Verdict::NotReproduced, judgement.note.clone()),
-        results::claims::Verdict::Pending => (Verdict::Pending, judgement.note.clone()),
+        results::claims::Verdict::Reproduced => (VerdictData::Reproduced, judgement.note.clone()),
+        results::claims::Verdict::DirectionOnly => (VerdictData::DirectionOnly, judgement.note.clone()),
+        results::claims::Verdict::Undecided => (VerdictData::Undecided, judgement.note.clone()),
+        results::claims::Verdict::NotReproduced => (VerdictData::NotReproduced, judgement.note.clone()),
+        results::claims::Verdict::Pending => (VerdictData::Pending, judgement.note.clone()),
         results::claims::Verdict::CannotJudge => {
-            (Verdict::NotReproduced, format!("cannot be judged: {}", judgement.note))
+            (VerdictData::NotReproduced, format!("cannot be judged: {}", judgement.note))
         }
     };
-    Claim {
+    ClaimData {
         figure: figure.to_owned(),
         id: judgement.id.clone(),
         text: judgement.text.clone(),
@@ -137,9 +138,9 @@ pub fn claim(figure: &str, judgement: &Judgement) -> Claim {
 }
 
 /// Converts a table of averages.
-pub fn averages(table: &results::averages::Table) -> Averages {
-    let part = |part: &results::averages::Part| {
-        let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
+pub fn averages(table: &results::averages::AveragesTable) -> Averages {
+    let part = |part: &results::averages::PointAverages| {
+        let row = |(index, row): (usize, &results::averages::SchemeAverages)| AverageRow {
             label: row.name(),
             cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.of.mean.amount, cell.to_string()))).collect(),
             best: part.best.iter().map(|best| *best == Some(index)).collect(),
@@ -154,11 +155,11 @@ pub fn averages(table: &results::averages::Table) -> Averages {
 }
 
 /// Converts a run for a page with `of` runs.
-pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
+pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::RunData {
     let samples = SAMPLES / of.min(5);
     let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))
         .into_iter()
-        .map(|curve| report::Distribution { class: curve.class, fct_ns: curve.fct_ns, slowdown: curve.slowdown });
+        .map(|curve| report::DistributionData { class: curve.class, fct_ns: curve.fct_ns, slowdown: curve.slowdown });
     let made_rates = rates(&run.rates, &run.flows, samples);
     let made_queues = queues(&run.ports, samples);
     let flow = |flow: results::series::FlowRate| {
@@ -176,13 +177,13 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         queue_bytes: port.queue_bytes,
         phantom_bytes: port.phantom_bytes,
     };
-    let trace = |trace: results::series::Trace| report::Trace {
+    let trace = |trace: results::series::LawTrace| report::TraceData {
         flow: trace.flow.into(),
         name: trace.name,
         time_ns: trace.time_ns,
         values: trace.values,
     };
-    let link = |link: &results::summary::LinkTotals| Link {
+    let link = |link: &results::summary::LinkTotals| LinkData {
         name: link.name.clone(),
         class: link.class.clone(),
         utilisation: link.utilisation,
@@ -197,7 +198,7 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         pauses: link.pauses,
         pause_ns: link.pause_ns,
     };
-    let failure = |failure: &results::summary::Failure| report::Failure {
+    let failure = |failure: &results::summary::LinkFailure| report::FailureData {
         links: failure.links.clone(),
         count: failure.count,
         down_ns: failure.down_ns.clone(),
@@ -211,23 +212,23 @@ pub fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
         start_ns: steps.start_ns,
         end_ns: steps.end_ns,
     };
-    report::Run {
+    report::RunData {
         id: run.manifest.run.clone(),
         label: run.manifest.label.clone(),
         point: run.manifest.point.0.clone(),
         summary: serde_json::to_value(&run.summary).unwrap_or_default(),
         warnings: run.summary.warnings.clone(),
         distributions: curves.collect(),
-        rates: (!made_rates.time_ns.is_empty()).then(|| report::Rates {
+        rates: (!made_rates.time_ns.is_empty()).then(|| report::RatesData {
             time_ns: made_rates.time_ns,
             flows: made_rates.flows.into_iter().map(flow).collect(),
             jain: made_rates.jain,
         }),
-        queues: (!made_queues.time_ns.is_empty()).then(|| report::Queues {
+        queues: (!made_queues.time_ns.is_empty()).then(|| report::QueuesData {
             time_ns: made_queues.time_ns,
             ports: made_queues.ports.into_iter().map(port).collect(),
         }),
-        buffers: (!made_buffers.time_ns.is_empty()).then(|| report::Queues {
+        buffers: (!made_buffers.time_ns.is_empty()).then(|| report::QueuesData {
             time_ns: made_buffers.time_ns,
             ports: made_buffers.ports.into_iter().map(port).collect(),
         }),

@@ -9,16 +9,16 @@ use std::path::Path;
 
 use engine::Recorded;
 use experiment::{FlowId, FlowOutcome, RecordConfig};
-use results::attribution::{Attribution, CriticalPath, Logged, Paths};
+use results::attribution::{Attribution, CriticalPath, CriticalPaths, Logged};
 use results::tables::FlowRow;
-use results::{Host as RanOn, RunResults, SizeBin};
+use results::{BackendKind as RanOn, RunResults, SizeBin};
 use scenario::{BuiltRun, Overrides, Run, toml_of};
 use units::Time;
 
 use crate::describe::size_bins;
 use crate::error::Error;
 use crate::host::record;
-use crate::watch::{Board, Watch};
+use crate::watch::{ProgressDisplay, SweepObserver};
 use crate::words::count;
 
 /// Hops of data packets that are logged at most: some 2 GiB.
@@ -141,15 +141,15 @@ impl<'a> Replay<'a> {
         &self,
         flows: &[FlowId],
         threads: usize,
-        watch: &dyn Watch,
-        board: &dyn Board,
+        watch: &dyn SweepObserver,
+        board: &dyn ProgressDisplay,
     ) -> Result<Replayed, Error> {
         let name = &self.results.summary.run;
         let rows: Vec<_> = flows.iter().filter_map(|flow| self.results.flows.row(flow.0)).collect();
         let last = rows.iter().map(|row| row.completed).filter(|time| time.is_set()).max().unwrap_or(Time::ZERO);
         let simulate = |config: &RecordConfig, pass: u8| -> Result<Recorded, Error> {
             let line = board.run(&format!("{name}, replay {pass}/2"), last, 0);
-            let mut progress = |now: engine::Progress| {
+            let mut progress = |now: engine::RunProgress| {
                 line.update(&now);
                 now.time <= last && !watch.interrupted()
             };
@@ -172,7 +172,7 @@ impl<'a> Replay<'a> {
             completed: row.completed,
             ideal: row.ideal,
         });
-        let paths = Paths::new(&self.built.setup, logged.collect());
+        let paths = CriticalPaths::new(&self.built.setup, logged.collect());
         let second = simulate(&RecordConfig { flows: Vec::new(), spans: paths.spans().to_vec() }, 2)?;
         Ok(Replayed { flows: paths.attribute(&second.recording), paths: paths.paths().cloned().collect() })
     }

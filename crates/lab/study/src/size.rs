@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use results::RunResults;
 use results::claims::ast::Order;
-use results::claims::{Check, Comparison, Runs, SEED, Value, is_of_few, value};
-use scenario::{Ends, Overrides, Scenario};
+use results::claims::{Check, Comparison, DimensionedValue, Runs, SEED, is_of_few, value};
+use scenario::{NumberRange, Overrides, Scenario};
 
 use crate::error::Error;
 use crate::vary::in_toml;
@@ -51,22 +51,22 @@ pub struct Sizing {
 }
 
 /// Maximum number of combinations of choices.
-const MOST_SETTINGS: usize = 256;
+const MAX_SETTINGS: usize = 256;
 /// Maximum number of values of the key.
-const MOST_VALUES: usize = 400;
+const MAX_VALUES: usize = 400;
 
 /// Returns values from one end of a range to the other, `to_a_doubling` per doubling, both ends included.
 ///
 /// # Errors
 /// If the range begins with 0, or has over 400 values.
-pub fn ladder(ends: &Ends, to_a_doubling: u32) -> Result<Vec<String>, Error> {
+pub fn ladder(ends: &NumberRange, to_a_doubling: u32) -> Result<Vec<String>, Error> {
     if ends.low() <= 0.0 {
         return Err(Error::asked("a range to search begins above 0", "expected LOW..HIGH, as in 50KB..2MB"));
     }
     let steps = (f64::from(to_a_doubling) * (ends.high() / ends.low()).log2()).ceil().max(1.0);
-    if steps >= MOST_VALUES as f64 {
+    if steps >= MAX_VALUES as f64 {
         return Err(Error::asked(
-            format!("a range of over {MOST_VALUES} values"),
+            format!("a range of over {MAX_VALUES} values"),
             "choose a narrower one, or fewer values to a doubling with --steps",
         ));
     }
@@ -79,7 +79,7 @@ pub fn ladder(ends: &Ends, to_a_doubling: u32) -> Result<Vec<String>, Error> {
 
 /// Result of a trial: one value with one setting.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct TrialResult {
     /// The setting: keys of the choices and their values.
     pub setting: Vec<(String, String)>,
     /// The key's value.
@@ -87,7 +87,7 @@ pub struct Tried {
     /// Set if all objectives hold.
     pub holds: bool,
     /// Measurements by objective.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<ObjectiveMeasurement>,
     /// Names of the runs: one for each point of the scenario's own grid and each seed.
     pub runs: Vec<String>,
     rung: usize,
@@ -96,11 +96,11 @@ pub struct Tried {
 
 /// An objective in the run that is worst by it.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct ObjectiveMeasurement {
     /// Set if it holds in all runs.
     pub holds: bool,
     /// The left side of the comparison that is closest to failing, in the worst run; none if it has no value.
-    pub worst: Option<Value>,
+    pub worst: Option<DimensionedValue>,
     /// Distance of that value to the bound, as a fraction of the bound; negative if the objective fails. None if the
     /// bound is 0, and for equality.
     pub margin: Option<f64>,
@@ -116,27 +116,27 @@ pub struct Measured {
 
 /// Result of a search for one scheme.
 #[derive(Clone, Debug)]
-pub struct Sized {
+pub struct SizingResult {
     /// The scheme.
     pub scheme: String,
     /// The smallest value that holds, and its setting.
-    pub least: Option<Tried>,
+    pub least: Option<TrialResult>,
     /// The next lower value at that setting, which fails; none if the smallest value of the range holds. If no value holds:
     /// the value and setting closest to the objectives.
-    pub fails: Option<Tried>,
+    pub fails: Option<TrialResult>,
     /// The smallest larger value known to fail at that setting. If there is one, the objectives do not hold for all
     /// values above `least`.
     pub fails_above: Option<String>,
     /// Number of settings of the scheme.
     pub settings: usize,
     /// All trials.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TrialResult>,
 }
 
-impl Sized {
+impl SizingResult {
     /// Returns the indices of the objectives that fail just below.
     pub fn binds(&self) -> Vec<usize> {
-        let failing = |tried: &Tried| {
+        let failing = |tried: &TrialResult| {
             tried.measured.iter().enumerate().filter(|(_, it)| !it.holds).map(|(place, _)| place).collect()
         };
         self.fails.as_ref().map(failing).unwrap_or_default()
@@ -145,9 +145,9 @@ impl Sized {
 
 /// Results of a search.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResults {
     /// Results by scheme.
-    pub sized: Vec<Sized>,
+    pub sized: Vec<SizingResult>,
     /// The scenario with all trials as its points.
     pub scenario: Scenario,
     /// Names of the runs that were executed.
@@ -156,7 +156,7 @@ pub struct Found {
 
 /// Search for a scheme with one setting.
 #[derive(Clone, Debug)]
-struct Search {
+struct SizingSearch {
     scheme: usize,
     setting: usize,
     /// Values that were run, and whether the objectives hold for them.
@@ -164,10 +164,10 @@ struct Search {
 }
 
 /// A setting and a value: one entry of the list of points.
-type Row = (usize, usize);
+type SettingIndex = (usize, usize);
 
 /// Names of runs, by scheme and row.
-type Named = Vec<((usize, Row), String)>;
+type RunNames = Vec<((usize, SettingIndex), String)>;
 
 /// Returns the scheme to which a key belongs.
 pub fn scheme_of(key: &str) -> Option<&str> {
@@ -231,9 +231,9 @@ impl Sizing {
                     (0..choice.values.len()).map(|value| [before.clone(), vec![value]].concat())
                 })
                 .collect();
-            if all.len() > MOST_SETTINGS {
+            if all.len() > MAX_SETTINGS {
                 return Err(Error::asked(
-                    format!("over {MOST_SETTINGS} settings to try"),
+                    format!("over {MAX_SETTINGS} settings to try"),
                     "give fewer values with --try, or --as-written to try the file's own settings alone",
                 ));
             }
@@ -265,16 +265,17 @@ impl Sizing {
         load: impl Fn(&Overrides) -> Result<Scenario, Error>,
         overrides: &Overrides,
         mut run: impl FnMut(&Scenario, &[String]) -> Result<Vec<RunResults>, Error>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchResults, Error> {
         let settings = self.settings()?;
-        let mut searches: Vec<Search> = Vec::new();
+        let mut searches: Vec<SizingSearch> = Vec::new();
         for (scheme, name) in self.schemes.iter().enumerate() {
             let of = settings.iter().enumerate().filter(|(_, setting)| self.is_of(name, setting));
-            searches.extend(of.map(|(setting, _)| Search { scheme, setting, known: BTreeMap::new() }));
+            searches.extend(of.map(|(setting, _)| SizingSearch { scheme, setting, known: BTreeMap::new() }));
         }
         let top = self.ladder.len() - 1;
-        let mut rows: Vec<Row> = Vec::new();
-        let mut wanted: BTreeSet<(usize, Row)> = searches.iter().map(|it| (it.scheme, (it.setting, top))).collect();
+        let mut rows: Vec<SettingIndex> = Vec::new();
+        let mut wanted: BTreeSet<(usize, SettingIndex)> =
+            searches.iter().map(|it| (it.scheme, (it.setting, top))).collect();
         let mut done: BTreeMap<String, RunResults> = BTreeMap::new();
         let mut is_last = false;
         loop {
@@ -289,7 +290,7 @@ impl Sizing {
             if !missing.is_empty() {
                 done.extend(run(&scenario, &missing)?.into_iter().map(|run| (run.summary.run.clone(), run)));
             }
-            let tried = |scheme: usize, row: Row| {
+            let tried = |scheme: usize, row: SettingIndex| {
                 let here = names.iter().filter(|(at, _)| *at == (scheme, row));
                 let runs: Vec<&RunResults> = here.filter_map(|(_, name)| done.get(name)).collect();
                 self.tried(&runs, scheme, row, &settings)
@@ -300,7 +301,7 @@ impl Sizing {
                     search.known.entry(rung).or_insert_with(|| tried(search.scheme, (search.setting, rung)).holds);
                 }
             }
-            let mut next: BTreeSet<(usize, Row)> = BTreeSet::new();
+            let mut next: BTreeSet<(usize, SettingIndex)> = BTreeSet::new();
             for search in &searches {
                 let probes = search.probes(top, self.to_a_doubling, best_of_others(&searches, search));
                 next.extend(probes.into_iter().map(|rung| (search.scheme, (search.setting, rung))));
@@ -318,7 +319,7 @@ impl Sizing {
                 let sized =
                     (0..self.schemes.len()).map(|scheme| self.sized(&searches, scheme, &wanted, tried)).collect();
                 let runs = names.into_iter().map(|(_, name)| name).collect();
-                return Ok(Found { sized, scenario, runs });
+                return Ok(SearchResults { sized, scenario, runs });
             }
         }
     }
@@ -329,12 +330,12 @@ impl Sizing {
         load: impl Fn(&Overrides) -> Result<Scenario, Error>,
         overrides: &Overrides,
         settings: &[Vec<usize>],
-        rows: &[Row],
-        wanted: &BTreeSet<(usize, Row)>,
-    ) -> Result<(Scenario, Named), Error> {
+        rows: &[SettingIndex],
+        wanted: &BTreeSet<(usize, SettingIndex)>,
+    ) -> Result<(Scenario, RunNames), Error> {
         let quoted = |key: &str| serde_json::Value::from(key).to_string();
         let pair = |key: &str, value: &str| format!("{} = {}", quoted(key), in_toml(value));
-        let point = |&(setting, value): &Row| {
+        let point = |&(setting, value): &SettingIndex| {
             let choices = self.choices.iter().zip(&settings[setting]);
             let others = choices.map(|(choice, &value)| pair(&choice.key, &choice.values[value]));
             let all: Vec<String> = std::iter::once(pair(&self.key, &self.ladder[value])).chain(others).collect();
@@ -364,9 +365,9 @@ impl Sizing {
     }
 
     /// Returns the measurements of a row under a scheme.
-    fn tried(&self, runs: &[&RunResults], scheme: usize, row: Row, settings: &[Vec<usize>]) -> Tried {
-        let measured: Vec<Measured> = self.objectives.iter().map(|it| worst(it, runs)).collect();
-        Tried {
+    fn tried(&self, runs: &[&RunResults], scheme: usize, row: SettingIndex, settings: &[Vec<usize>]) -> TrialResult {
+        let measured: Vec<ObjectiveMeasurement> = self.objectives.iter().map(|it| worst(it, runs)).collect();
+        TrialResult {
             setting: self.named(&settings[row.0], &self.schemes[scheme]),
             value: self.ladder[row.1].clone(),
             holds: measured.iter().all(|it| it.holds),
@@ -379,12 +380,13 @@ impl Sizing {
 
     fn sized(
         &self,
-        searches: &[Search],
+        searches: &[SizingSearch],
         scheme: usize,
-        wanted: &BTreeSet<(usize, Row)>,
-        tried: impl Fn(usize, Row) -> Tried,
-    ) -> Sized {
-        let all: Vec<Tried> = wanted.iter().filter(|(of, _)| *of == scheme).map(|&(of, row)| tried(of, row)).collect();
+        wanted: &BTreeSet<(usize, SettingIndex)>,
+        tried: impl Fn(usize, SettingIndex) -> TrialResult,
+    ) -> SizingResult {
+        let all: Vec<TrialResult> =
+            wanted.iter().filter(|(of, _)| *of == scheme).map(|&(of, row)| tried(of, row)).collect();
         let at = |setting: usize, rung: usize| all.iter().find(|it| it.place == setting && it.rung == rung).cloned();
         let settings = searches.iter().filter(|it| it.scheme == scheme).count();
         let best = best(searches, scheme).map(|(search, holds)| (search.setting, holds));
@@ -393,14 +395,14 @@ impl Sizing {
             let below = holds.checked_sub(1).and_then(|below| at(setting, below));
             (at(setting, holds), below, above.min_by_key(|it| it.rung).map(|it| it.value.clone()))
         } else {
-            let least = |it: &Tried| it.measured.iter().map(|it| it.rank).fold(f64::INFINITY, f64::min);
+            let least = |it: &TrialResult| it.measured.iter().map(|it| it.rank).fold(f64::INFINITY, f64::min);
             (None, all.iter().max_by(|a, b| least(a).total_cmp(&least(b))).cloned(), None)
         };
-        Sized { scheme: self.schemes[scheme].clone(), least, fails, fails_above, settings, tried: all }
+        SizingResult { scheme: self.schemes[scheme].clone(), least, fails, fails_above, settings, tried: all }
     }
 }
 
-impl Search {
+impl SizingSearch {
     /// Returns the smallest value known to hold.
     fn holds(&self) -> Option<usize> {
         self.known.iter().find(|(_, holds)| **holds).map(|(&rung, _)| rung)
@@ -423,18 +425,18 @@ impl Search {
 }
 
 /// Returns the search of a scheme that holds at the smallest value, the first of several, and that value.
-fn best(searches: &[Search], scheme: usize) -> Option<(&Search, usize)> {
+fn best(searches: &[SizingSearch], scheme: usize) -> Option<(&SizingSearch, usize)> {
     let of = searches.iter().filter(|it| it.scheme == scheme);
     of.filter_map(|it| it.holds().map(|holds| (it, holds))).min_by_key(|(_, holds)| *holds)
 }
 
 /// Returns the smallest value at which another setting of the same scheme is known to hold.
-fn best_of_others(searches: &[Search], search: &Search) -> Option<usize> {
+fn best_of_others(searches: &[SizingSearch], search: &SizingSearch) -> Option<usize> {
     let others = searches.iter().filter(|it| it.scheme == search.scheme && it.setting != search.setting);
-    others.filter_map(Search::holds).min()
+    others.filter_map(SizingSearch::holds).min()
 }
 
-impl Measured {
+impl ObjectiveMeasurement {
     /// Returns an objective without a value in a run: the worst possible result.
     fn without_value(why: String, run: String) -> Self {
         Self { holds: false, worst: None, margin: None, rank: f64::NEG_INFINITY, is_of_few: false, why, run }
@@ -442,8 +444,8 @@ impl Measured {
 }
 
 /// Returns an objective in the run that is worst by it.
-fn worst(objective: &Objective, runs: &[&RunResults]) -> Measured {
-    let mut worst: Option<Measured> = None;
+fn worst(objective: &Objective, runs: &[&RunResults]) -> ObjectiveMeasurement {
+    let mut worst: Option<ObjectiveMeasurement> = None;
     for run in runs {
         for comparison in &objective.check.all {
             let here = compared(comparison, run);
@@ -453,11 +455,11 @@ fn worst(objective: &Objective, runs: &[&RunResults]) -> Measured {
             }
         }
     }
-    worst.unwrap_or_else(|| Measured::without_value("no run".to_owned(), String::new()))
+    worst.unwrap_or_else(|| ObjectiveMeasurement::without_value("no run".to_owned(), String::new()))
 }
 
 #[allow(clippy::float_cmp)] // `==` is exact, as in claims.
-fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
+fn compared(comparison: &Comparison, run: &RunResults) -> ObjectiveMeasurement {
     let Comparison { left, order, right } = comparison;
     let runs = Runs::named("", run);
     let check = Check { all: vec![comparison.clone()] };
@@ -475,9 +477,9 @@ fn compared(comparison: &Comparison, run: &RunResults) -> Measured {
             let margin = is_bound.then(|| distance / b.amount.abs());
             let rank = margin.unwrap_or(distance);
             let is_of_few = is_of_few(left, &run.summary);
-            Measured { holds, worst: Some(a), margin, rank, is_of_few, why: String::new(), run: name }
+            ObjectiveMeasurement { holds, worst: Some(a), margin, rank, is_of_few, why: String::new(), run: name }
         }
-        Err(error) => Measured::without_value(error.to_string(), name),
+        Err(error) => ObjectiveMeasurement::without_value(error.to_string(), name),
     }
 }
 

@@ -6,11 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use results::averages::{Table, TableSpec};
-use results::claims::possible::Names;
+use results::averages::{AveragesTable, TableSpec};
+use results::claims::possible::MetricNames;
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
 use results::settings;
-use results::store::{Earlier, Fates, FileHash, Manifest, Plan, REPORT, Reuse, Taken, Writer};
+use results::store::{
+    Earlier, FileHash, Manifest, PlannedDirectory, REPORT, ReplacePlan, ResultsWriter, Reuse, SweepPlan,
+};
 use results::tables::FlowTable;
 use results::{CodeVersions, RunInfo, RunResults, SizeBin, SweepColumns};
 use scenario::{BuiltRun, Run, Scenario};
@@ -19,12 +21,12 @@ use crate::clock::Stopwatch;
 use crate::columns::columns;
 use crate::describe::{figure, info, known_schemes, named, possible_tables, size_bins, summaries, tables};
 use crate::error::Error;
-use crate::host::{Host, One, StudySize};
-use crate::notes::{Notes, Planned};
+use crate::host::{Backend, RunSpec, StudySize};
+use crate::notes::{AttemptRecorder, StudyRun};
 use crate::page::{self, Page};
 use crate::program::program;
 use crate::tails;
-use crate::watch::{Board, Watch};
+use crate::watch::{ProgressDisplay, SweepObserver};
 use crate::words::{count, first_of};
 use crate::workers::{each, inner, lock, threads};
 
@@ -33,11 +35,11 @@ pub struct Study<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// Backend that executes the runs.
-    pub host: &'a dyn Host,
+    pub host: &'a dyn Backend,
     /// Observer of the study.
-    pub watch: &'a dyn Watch,
+    pub watch: &'a dyn SweepObserver,
     /// Recorder of attempts.
-    pub notes: &'a dyn Notes,
+    pub notes: &'a dyn AttemptRecorder,
     /// Schemes to run; empty for all.
     pub schemes: &'a [String],
     /// Part of the runs to execute.
@@ -120,7 +122,7 @@ pub struct Finished {
     /// Judgements in the order of the claims.
     pub judgements: Vec<Judgement>,
     /// The scenario's tables of averages.
-    pub tables: Vec<Table>,
+    pub tables: Vec<AveragesTable>,
     /// Results directory.
     pub out: PathBuf,
 }
@@ -137,16 +139,16 @@ pub struct RunKey {
 }
 
 /// Planned runs.
-struct Work {
+struct PlannedWork {
     runs: Vec<Run>,
     /// Description of each run.
-    infos: Vec<Known>,
+    infos: Vec<PlannedRunInfo>,
     tables: Vec<TableSpec>,
     bins: Vec<SizeBin>,
 }
 
 /// Description of a run before it is executed.
-struct Known {
+struct PlannedRunInfo {
     key: String,
     code: CodeVersions,
     resolved: serde_json::Value,
@@ -158,12 +160,12 @@ struct Known {
 }
 
 /// A finished run, and its data for the report.
-struct Written {
+struct WrittenRun {
     results: RunResults,
-    shown: report::Run,
+    shown: report::RunData,
 }
 
-impl Written {
+impl WrittenRun {
     /// Creates the entry of one of `of` runs. If there are several, its flows are on disk by now: they are most of its
     /// memory, and the report needs only the rest.
     fn new(mut results: RunResults, bins: &[SizeBin], of: usize) -> Self {
@@ -175,7 +177,7 @@ impl Written {
     }
 }
 
-impl Work {
+impl PlannedWork {
     fn is_alone(&self) -> bool {
         self.runs.len() == 1
     }
@@ -184,8 +186,8 @@ impl Work {
         if self.is_alone() { StudySize::OneRun } else { StudySize::ManyRuns }
     }
 
-    fn written(&self, results: RunResults) -> Written {
-        Written::new(results, &self.bins, self.runs.len())
+    fn written(&self, results: RunResults) -> WrittenRun {
+        WrittenRun::new(results, &self.bins, self.runs.len())
     }
 }
 
@@ -205,7 +207,7 @@ impl Study<'_> {
     }
 
     /// Executes the runs in the directory that was acquired for them.
-    fn run_in(&self, planned: &Work, writer: &Writer) -> Result<Finished, Error> {
+    fn run_in(&self, planned: &PlannedWork, writer: &ResultsWriter) -> Result<Finished, Error> {
         let earlier = self.earlier(planned, writer)?;
         let record = program().record;
         let of_others = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
@@ -232,13 +234,13 @@ impl Study<'_> {
     /// # Errors
     /// If a run cannot be built.
     pub fn keys(&self) -> Result<Vec<RunKey>, Error> {
-        let Work { runs, infos, .. } = self.plan()?;
-        let key = |(run, known): (Run, Known)| RunKey { run: run.id, key: known.key, code: known.code };
+        let PlannedWork { runs, infos, .. } = self.plan()?;
+        let key = |(run, known): (Run, PlannedRunInfo)| RunKey { run: run.id, key: known.key, code: known.code };
         Ok(runs.into_iter().zip(infos).map(key).collect())
     }
 
     /// Builds everything once before the first run, so that no error appears after minutes.
-    fn plan(&self) -> Result<Work, Error> {
+    fn plan(&self) -> Result<PlannedWork, Error> {
         let (runs, columns) = self.chosen()?;
         let mut tables = tables(self.scenario)?;
         if tables.is_empty() && !self.claims.is_empty() {
@@ -251,9 +253,9 @@ impl Study<'_> {
             self.host.check(run, &built, size)?;
             let columns = columns[number].clone();
             let info = self.info(run, &columns, &built);
-            let names = Names::of(&info);
+            let names = MetricNames::of(&info);
             let RunInfo { key, code, resolved, point, inputs, label, .. } = info;
-            let known = Known {
+            let known = PlannedRunInfo {
                 key,
                 code,
                 resolved,
@@ -267,7 +269,7 @@ impl Study<'_> {
         };
         let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
         let mut infos = Vec::with_capacity(runs.len());
-        let mut names = Names::default();
+        let mut names = MetricNames::default();
         for found in each(workers, runs.len(), known) {
             let (known, of_run) = found?;
             infos.push(known);
@@ -278,7 +280,7 @@ impl Study<'_> {
             possible_tables(self.scenario, &tables, &names)?;
         }
         let bins = runs.first().map(size_bins).unwrap_or_default();
-        Ok(Work { runs, infos, tables, bins })
+        Ok(PlannedWork { runs, infos, tables, bins })
     }
 
     /// Returns the runs, and the columns that their tables share. The columns are those of all of the scenario's runs,
@@ -335,10 +337,10 @@ impl Study<'_> {
     }
 
     /// Acquires the directory for the runs, unless finished runs in it would be lost.
-    fn reserve(&self, planned: &Work) -> Result<(Taken, Fates), Error> {
+    fn reserve(&self, planned: &PlannedWork) -> Result<(PlannedDirectory, ReplacePlan), Error> {
         let command = self.command();
         let keys = planned.runs.iter().zip(&planned.infos).map(|(run, known)| (run.id.clone(), known.key.clone()));
-        let taken = Writer::take(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
+        let taken = ResultsWriter::take(&self.out, SweepPlan::new(&self.scenario.config.name, command, keys), command)?;
         let fates = taken.fates(|number, found| self.difference(&planned.infos[number], found));
         if self.others == Others::Keep && !(fates.left_out.is_empty() && fates.other.is_empty()) {
             return Err(self.refused(&fates));
@@ -352,7 +354,7 @@ impl Study<'_> {
 
     /// Returns the first differences between a run and a finished one of its name, or nothing if only the version of the
     /// program differs. No measurement on real packets can be had again, so one that differs in anything counts as another.
-    fn difference(&self, known: &Known, found: &Manifest) -> Option<String> {
+    fn difference(&self, known: &PlannedRunInfo, found: &Manifest) -> Option<String> {
         const NAMED: usize = 2;
         // The source of a law in Python is code, as that of a law in the catalog is.
         let is_source = |it: &settings::Differing| it.key.starts_with("laws.") && it.key.ends_with(".sha256");
@@ -366,7 +368,7 @@ impl Study<'_> {
         if found.inputs.len() != known.inputs.len() {
             differing.push("number of input files".to_owned());
         }
-        if differing.is_empty() && (found.host == results::Host::Emulator || !self.host.repeats()) {
+        if differing.is_empty() && (found.host == results::BackendKind::Emulator || !self.host.repeats()) {
             differing.push("options or version of the emulator".to_owned());
         }
         let more = differing.len().saturating_sub(NAMED);
@@ -376,7 +378,7 @@ impl Study<'_> {
     }
 
     /// Returns the error that names the finished runs that would be lost.
-    fn refused(&self, Fates { left_out, other, .. }: &Fates) -> Error {
+    fn refused(&self, ReplacePlan { left_out, other, .. }: &ReplacePlan) -> Error {
         let which = match (left_out.is_empty(), other.is_empty()) {
             (_, true) => "that this command leaves out",
             (true, false) => "of other settings than this command's",
@@ -396,8 +398,8 @@ impl Study<'_> {
     }
 
     /// Acquires the directory for the runs and reports the treatment of its contents.
-    fn take(&self, planned: &Work) -> Result<Writer, Error> {
-        let (taken, Fates { outdated, .. }) = self.reserve(planned)?;
+    fn take(&self, planned: &PlannedWork) -> Result<ResultsWriter, Error> {
+        let (taken, ReplacePlan { outdated, .. }) = self.reserve(planned)?;
         if let Some(lock) = taken.lock() {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
@@ -418,7 +420,7 @@ impl Study<'_> {
         // Found out now, not after all runs.
         writer.report_may_go()?;
         if !planned.is_alone() {
-            let noted: Vec<Planned<'_>> =
+            let noted: Vec<StudyRun<'_>> =
                 planned.runs.iter().zip(&planned.infos).map(|(run, known)| note_of(run, known)).collect();
             self.say(self.notes.planned(&self.out, &noted));
         }
@@ -433,7 +435,7 @@ impl Study<'_> {
     }
 
     /// Returns the results of earlier commands, by index of the run.
-    fn earlier(&self, planned: &Work, writer: &Writer) -> Result<Vec<Option<Written>>, Error> {
+    fn earlier(&self, planned: &PlannedWork, writer: &ResultsWriter) -> Result<Vec<Option<WrittenRun>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
         let reuse = if self.host.repeats() { Reuse::AllSets } else { Reuse::NextSet };
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
@@ -476,7 +478,12 @@ impl Study<'_> {
     }
 
     /// Executes the missing runs, on all cores.
-    fn execute(&self, planned: &Work, writer: &Writer, earlier: Vec<Option<Written>>) -> Result<Vec<Written>, Error> {
+    fn execute(
+        &self,
+        planned: &PlannedWork,
+        writer: &ResultsWriter,
+        earlier: Vec<Option<WrittenRun>>,
+    ) -> Result<Vec<WrittenRun>, Error> {
         let runs = &planned.runs;
         let kept = earlier.iter().flatten().count();
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
@@ -493,7 +500,7 @@ impl Study<'_> {
         let together = todo.len() >= threads && !self.host.one_at_a_time();
         let (workers, inside) = if together { (threads.min(todo.len()), 1) } else { (1, threads) };
 
-        let done: Mutex<Vec<Option<Written>>> = Mutex::new(earlier);
+        let done: Mutex<Vec<Option<WrittenRun>>> = Mutex::new(earlier);
         // The error that ends the study, and runs that failed by themselves.
         let fatal: Mutex<Option<Error>> = Mutex::new(None);
         let failed: Mutex<Vec<(String, String)>> = Mutex::default();
@@ -545,7 +552,7 @@ impl Study<'_> {
     }
 
     /// Returns the error of a study that ends before all of its runs. Without any result, its records are deleted.
-    fn cut_short(&self, writer: &Writer, cause: Error, failures: usize, finished: usize, of: usize) -> Error {
+    fn cut_short(&self, writer: &ResultsWriter, cause: Error, failures: usize, finished: usize, of: usize) -> Error {
         // In a directory that was moved the same command finds none of them.
         if writer.lock().is_none_or(|lock| lock.check().is_err()) {
             return cause;
@@ -559,17 +566,17 @@ impl Study<'_> {
     /// Executes a run. One that fails its self-check or panics fails alone: the others continue.
     fn one(
         &self,
-        planned: &Work,
+        planned: &PlannedWork,
         index: usize,
         threads: usize,
         workers: usize,
-        board: &dyn Board,
+        board: &dyn ProgressDisplay,
     ) -> Result<RunResults, Error> {
         let run = &planned.runs[index];
         let built = run.build()?;
         let info = self.info(run, &planned.infos[index].columns, &built);
         let (others, of, watch) = (workers > 1, planned.size(), self.watch);
-        let one = One { run, built, info, threads, others, of, watch, board };
+        let one = RunSpec { run, built, info, threads, others, of, watch, board };
         let failed = |why: String| Error::Failed { runs: vec![(run.id.clone(), why)] };
         match catch_unwind(AssertUnwindSafe(|| self.host.run(one))) {
             Ok(Err(Error::Broken(broken))) => Err(failed(broken.to_string())),
@@ -582,14 +589,20 @@ impl Study<'_> {
     }
 
     /// Judges the claims, renders the report, and moves the set to its final place.
-    fn conclude(&self, planned: &Work, writer: &Writer, done: Vec<Written>) -> Result<Finished, Error> {
-        let (runs, shown): (Vec<RunResults>, Vec<report::Run>) =
+    fn conclude(
+        &self,
+        planned: &PlannedWork,
+        writer: &ResultsWriter,
+        done: Vec<WrittenRun>,
+    ) -> Result<Finished, Error> {
+        let (runs, shown): (Vec<RunResults>, Vec<report::RunData>) =
             done.into_iter().map(|it| (it.results, it.shown)).unzip();
         let in_claims: Vec<String> =
             runs.iter().map(|run| name_in_claims(&run.summary.run, run.summary.seed)).collect();
         let seeds = Runs::by_seed(&runs, &in_claims);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&seeds)).collect();
-        let tables: Vec<Table> = planned.tables.iter().map(|table| named(self.scenario, table.of(&runs))).collect();
+        let tables: Vec<AveragesTable> =
+            planned.tables.iter().map(|table| named(self.scenario, table.of(&runs))).collect();
         // A lone run has its flows, and is not on the disk yet: nothing is to keep it from there.
         let with_flows = |run| {
             if planned.is_alone() {
@@ -644,7 +657,7 @@ fn of_shard(shard: &Shard) -> String {
 }
 
 /// Returns the record of a planned run.
-fn note_of<'a>(run: &'a Run, known: &'a Known) -> Planned<'a> {
+fn note_of<'a>(run: &'a Run, known: &'a PlannedRunInfo) -> StudyRun<'a> {
     let point = serde_json::to_string(&known.point).unwrap_or_default();
-    Planned { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }
+    StudyRun { run: &run.id, key: &known.key, scheme: &run.scheme, point, seed: known.seed }
 }

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 use report::{Counted, SlowFlow, SlowestOfClass};
 use results::RunResults;
 use results::averages::points;
-use results::explain::{Explained, Kind, SHARE, Slow, Told, What, by_scheme};
-use results::pooled::{Interval, Pooled, pooled};
+use results::explain::{ExplainedScheme, FlowAttribute, SHARE, SlowFlowEntry, SlowestFlows, ValueKind, by_scheme};
+use results::pooled::{ConfidenceInterval, Pooled, pooled};
 use units::Span;
 
 use crate::workers::{each, threads};
 
 /// Maximum number of schemes at points of the grid that the page includes: about a megabyte of the page, and minutes of
 /// work if each has 100,000 flows. A point is included completely, and the first one always.
-const MOST: usize = 200;
+const MAX: usize = 200;
 /// Number of the slowest flows of a class that are listed individually.
 const LISTED: usize = 5;
 
@@ -28,7 +28,7 @@ const FLOWS: u64 = 4_000_000;
 
 /// Tail data of the page.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Tails {
+pub struct TailReport {
     /// Slowdowns over all seeds together, point by point.
     pub pooled: Vec<report::Pooled>,
     /// The slowest flows of each scheme, point by point.
@@ -39,16 +39,16 @@ pub struct Tails {
 
 /// Returns the attributes of the slowest flows, for [`report::Trait::counted`].
 pub(crate) fn counted() -> Vec<Counted> {
-    let kind = |what: What| match what.kind() {
-        Kind::Number => "number",
-        Kind::Bytes => "bytes",
-        Kind::Share => "share",
+    let kind = |what: FlowAttribute| match what.kind() {
+        ValueKind::Number => "number",
+        ValueKind::Bytes => "bytes",
+        ValueKind::Share => "share",
     };
-    What::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
+    FlowAttribute::ALL.map(|what| Counted { label: what.label().to_owned(), kind: kind(what).to_owned() }).to_vec()
 }
 
 /// Returns the tails of runs with flows in memory.
-pub fn tails(runs: &[RunResults]) -> Tails {
+pub fn tails(runs: &[RunResults]) -> TailReport {
     let there = |run| Ok::<_, std::convert::Infallible>(Cow::Borrowed(run));
     match read(runs, None, there) {
         Ok(tails) => tails,
@@ -64,7 +64,7 @@ pub(crate) fn read<'a, E: Send>(
     runs: &'a [RunResults],
     on: Option<u16>,
     with_flows: impl Fn(&'a RunResults) -> Result<Cow<'a, RunResults>, E> + Sync,
-) -> Result<Tails, E> {
+) -> Result<TailReport, E> {
     let all = points(runs);
     let told = within(&all.iter().map(|places| schemes(runs, places)).collect::<Vec<_>>());
     let of_point = |point: usize| {
@@ -78,14 +78,14 @@ pub(crate) fn read<'a, E: Send>(
         for part in pooled(there()) {
             rows.extend(part.rows.iter().map(|row| of_row(row, &part.first, place(&row.run))));
         }
-        let slowest = |told: &Told| report::Slowest {
+        let slowest = |told: &ExplainedScheme| report::Slowest {
             run: told.runs.first().map_or(0, |run| place(run)),
             seeds: told.runs.len() as u64,
             classes: told.classes.iter().map(of_class).collect(),
         };
         Ok((rows, by_scheme(there(), SHARE).iter().map(slowest).collect::<Vec<_>>()))
     };
-    let mut tails = Tails { left_out: (all.len() - told) as u64, ..Tails::default() };
+    let mut tails = TailReport { left_out: (all.len() - told) as u64, ..TailReport::default() };
     let flows = |places: &Vec<usize>| places.iter().map(|&place| runs[place].summary.flows.all.count).sum();
     let largest = all[..told].iter().map(flows).max().unwrap_or_default();
     for made in each(at_once(largest, threads(on)), told, of_point) {
@@ -109,7 +109,7 @@ fn within(schemes: &[usize]) -> usize {
     let mut sum = 0;
     let fit = schemes.iter().take_while(|&&schemes| {
         sum += schemes;
-        sum <= MOST
+        sum <= MAX
     });
     fit.count().max(1).min(schemes.len())
 }
@@ -120,8 +120,8 @@ fn at_once(flows: u64, threads: usize) -> usize {
 }
 
 fn of_row(row: &Pooled, first: &str, run: usize) -> report::Pooled {
-    let interval = |of: Interval| report::Interval { value: of.value, low: of.low, high: of.high };
-    let ratio = |of: Interval| report::Ratio { of: interval(of), differs: of.excludes(1.0) };
+    let interval = |of: ConfidenceInterval| report::IntervalData { value: of.value, low: of.low, high: of.high };
+    let ratio = |of: ConfidenceInterval| report::RatioData { of: interval(of), differs: of.excludes(1.0) };
     report::Pooled {
         run,
         class: row.class.name().to_owned(),
@@ -135,8 +135,8 @@ fn of_row(row: &Pooled, first: &str, run: usize) -> report::Pooled {
     }
 }
 
-fn of_class(of: &Explained) -> SlowestOfClass {
-    let place = |what: What| What::ALL.iter().position(|known| *known == what).unwrap_or_default();
+fn of_class(of: &SlowestFlows) -> SlowestOfClass {
+    let place = |what: FlowAttribute| FlowAttribute::ALL.iter().position(|known| *known == what).unwrap_or_default();
     let one = |it: &results::explain::Trait| report::Trait {
         counted: place(it.what),
         slowest: it.slowest,
@@ -154,7 +154,7 @@ fn of_class(of: &Explained) -> SlowestOfClass {
     }
 }
 
-fn of_flow(slow: &Slow) -> SlowFlow {
+fn of_flow(slow: &SlowFlowEntry) -> SlowFlow {
     let row = &slow.row;
     let ns = |ps: u64| ps as f64 / 1e3;
     SlowFlow {
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(within(&[5; 1_000]), 40);
         assert_eq!(within(&[3, 2]), 2);
         // At least one.
-        assert_eq!(within(&[MOST + 1, 1]), 1);
-        assert_eq!(within(&[MOST - 1, 2, 1]), 1);
+        assert_eq!(within(&[MAX + 1, 1]), 1);
+        assert_eq!(within(&[MAX - 1, 2, 1]), 1);
         assert_eq!(within(&[]), 0);
     }
 

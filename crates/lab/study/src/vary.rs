@@ -8,14 +8,14 @@ use crate::error::Error;
 
 /// Variations in addition to the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Vary {
+pub struct SweepOptions {
     /// Keys, and the values that each takes in turn, in the syntax of [`over`].
     pub over: Vec<(String, String)>,
     /// Number of seeds for each point; none for the scenario's own seed.
     pub seeds: Option<u64>,
 }
 
-impl Vary {
+impl SweepOptions {
     /// Returns the scenario that `load` reads, with all variations. Errors refer to it as `name`.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Progress observers.
 
-use engine::Progress;
+use engine::RunProgress;
 use units::Time;
 
 /// Observer of a study: a terminal, a notebook, a log.
-pub trait Watch: Sync {
+pub trait SweepObserver: Sync {
     /// Shows a message to the user, without an end of line.
     fn tell(&self, text: &str);
 
@@ -15,11 +15,11 @@ pub trait Watch: Sync {
     fn listen(&self) {}
 
     /// Begins runs with these names; `kept` of them were finished before.
-    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a>;
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn ProgressDisplay + 'a>;
 }
 
 /// Progress display of the runs.
-pub trait Board: Sync {
+pub trait ProgressDisplay: Sync {
     /// Begins a run with `flows` flows that ends at `stop` at the latest. It ends when its line is dropped.
     fn run<'a>(&'a self, name: &str, stop: Time, flows: u64) -> Box<dyn Line + 'a>;
 }
@@ -27,7 +27,7 @@ pub trait Board: Sync {
 /// Progress display of one run.
 pub trait Line {
     /// Shows the progress of a simulated run.
-    fn update(&self, progress: &Progress);
+    fn update(&self, progress: &RunProgress);
 
     /// Shows the progress of a run on real packets, in real time: its time and the number of completed flows.
     fn update_real(&self, time: Time, completed: usize);
@@ -37,26 +37,26 @@ pub trait Line {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Silent;
 
-impl Watch for Silent {
+impl SweepObserver for Silent {
     fn tell(&self, _: &str) {}
 
     fn interrupted(&self) -> bool {
         false
     }
 
-    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn Board + 'a> {
+    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn ProgressDisplay + 'a> {
         Box::new(Self)
     }
 }
 
-impl Board for Silent {
+impl ProgressDisplay for Silent {
     fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
         Box::new(Self)
     }
 }
 
 impl Line for Silent {
-    fn update(&self, _: &Progress) {}
+    fn update(&self, _: &RunProgress) {}
 
     fn update_real(&self, _: Time, _: usize) {}
 }

@@ -1,6 +1,6 @@
 //! Counts, lists and warnings as text.
 
-use results::causes::{Said, causes};
+use results::causes::{RunWarnings, causes};
 use results::{RunResults, Summary};
 
 /// Returns a count with its noun: `1 flow`, `2 flows`.
@@ -23,7 +23,7 @@ pub fn first_of(list: &[String], separator: &str) -> String {
 /// Returns warnings of all runs, then notes, grouped by cause.
 pub fn warnings(runs: &[RunResults]) -> Vec<String> {
     let of = |word: &str, texts: fn(&Summary) -> &Vec<String>| {
-        let said = runs.iter().map(|run| Said {
+        let said = runs.iter().map(|run| RunWarnings {
             run: &run.manifest.run,
             point: &run.manifest.point.0,
             texts: texts(&run.summary),

@@ -10,10 +10,10 @@ mod common;
 use common::Scratch;
 use experiment::{DropCause, FlowId};
 use results::RunResults;
-use results::attribution::{Attribution, Cause, LostAt, Root};
+use results::attribution::{Attribution, DelayCause, LostAt, Root};
 use results::tables::FlowRow;
 use scenario::{Overrides, parse};
-use study::{Board, Error, NoNotes, Others, Replay, Silent, Simulator, Study, Watch, unrepeatable};
+use study::{Error, NoNotes, Others, ProgressDisplay, Replay, Silent, Simulator, Study, SweepObserver, unrepeatable};
 use units::mix64;
 
 /// The draws' seed.
@@ -40,7 +40,7 @@ enum Planted {
 }
 
 /// A scenario with a planted cause.
-struct Known {
+struct PlantedCause {
     /// With the cause, and without.
     texts: [String; 2],
     /// The flow that is slow.
@@ -77,7 +77,7 @@ fn head(seed: u64, law: &str) -> String {
 }
 
 impl Planted {
-    fn draw(self, number: u64) -> Known {
+    fn draw(self, number: u64) -> PlantedCause {
         let mut draw = Draw(mix64(mix64(SEED) ^ (self as u64) << 32 ^ number));
         let seed = draw.between(1, 1_000_000);
         let rate = draw.one_of(&[10, 25, 40, 100]);
@@ -95,7 +95,7 @@ impl Planted {
                     )
                 };
                 let packets = size.div_ceil(4096) as f64;
-                Known { texts: [text(0.7 / packets), text(0.0)], flow: 0 }
+                PlantedCause { texts: [text(0.7 / packets), text(0.0)], flow: 0 }
             }
             // Flows with short round trips fill a link that marks early; one with a long round trip comes later.
             Self::Starved => {
@@ -130,7 +130,7 @@ impl Planted {
                     )
                     .replace("stop = \"2s\"", "stop = \"100ms\"")
                 };
-                Known { texts: [text(true), text(false)], flow: 0 }
+                PlantedCause { texts: [text(true), text(false)], flow: 0 }
             }
             // One flow, and the only link of its path is down for a while in the middle of it.
             Self::FailedLink | Self::DeadCredits => {
@@ -152,7 +152,7 @@ impl Planted {
                 let until = at_us + down_us;
                 let failure =
                     format!("[[failure]]\nports = [\"class:other\"]\nat = \"{at_us}us\"\nuntil = \"{until}us\"\n");
-                Known { texts: [text(&failure), text("")], flow: 0 }
+                PlantedCause { texts: [text(&failure), text("")], flow: 0 }
             }
             // 40 flows of one host at once, to 40 others, through a network that is faster than its NIC.
             Self::BusyHost => {
@@ -179,7 +179,7 @@ impl Planted {
                         flows.join(", ")
                     )
                 };
-                Known { texts: [text(None), text(Some(flow))], flow: flow as u32 }
+                PlantedCause { texts: [text(None), text(Some(flow))], flow: flow as u32 }
             }
         }
     }
@@ -189,9 +189,9 @@ impl Planted {
         let lost_by = |by: DropCause| matches!(root, Root::Loss { lost: Some(LostAt { cause, .. }) } if *cause == by);
         match self {
             Self::Loss => lost_by(DropCause::Chance),
-            Self::Starved => matches!(root, Root::Cause(Cause::Starved { .. })),
+            Self::Starved => matches!(root, Root::Cause(DelayCause::Starved { .. })),
             Self::FailedLink | Self::DeadCredits => lost_by(DropCause::Down),
-            Self::BusyHost => matches!(root, Root::Cause(Cause::HostQueue { .. })),
+            Self::BusyHost => matches!(root, Root::Cause(DelayCause::HostQueue { .. })),
         }
     }
 }
@@ -225,7 +225,7 @@ fn excess(row: &FlowRow) -> Option<f64> {
 
 /// Returns the run and its explanation, if the scenario is as intended.
 fn explained(planted: Planted, number: u64, scratch: &Scratch) -> Option<Attribution> {
-    let Known { texts: [with, without], flow } = planted.draw(number);
+    let PlantedCause { texts: [with, without], flow } = planted.draw(number);
     let ran = run(scratch, &with);
     let row = ran.flows.row(flow)?;
     if planted == Planted::Loss
@@ -299,14 +299,14 @@ fn a_failed_link_is_named_under_laws_with_credits() {
 /// A watch that always interrupts.
 struct Impatient;
 
-impl Watch for Impatient {
+impl SweepObserver for Impatient {
     fn tell(&self, _: &str) {}
 
     fn interrupted(&self) -> bool {
         true
     }
 
-    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn Board + 'a> {
+    fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn ProgressDisplay + 'a> {
         Silent.board(names, kept)
     }
 }
@@ -316,9 +316,9 @@ impl Watch for Impatient {
 #[test]
 fn a_replay_proves_itself() {
     let scratch = Scratch::new("replay");
-    let Known { texts: [text, _], flow } = Planted::BusyHost.draw(0);
+    let PlantedCause { texts: [text, _], flow } = Planted::BusyHost.draw(0);
     let mut ran = run(&scratch, &text);
-    let replayed = |ran: &RunResults, watch: &dyn Watch| {
+    let replayed = |ran: &RunResults, watch: &dyn SweepObserver| {
         let board = Silent.board(&[], 0);
         Replay::new(ran, &scratch.0)?.run(&[FlowId(flow)], 1, watch, &*board).map(|it| it.flows[0].shares.len())
     };
@@ -328,6 +328,6 @@ fn a_replay_proves_itself() {
     ran.flows.rows[place].stats.retransmits += 1;
     let Err(Error::Asked { what, help }) = replayed(&ran, &Silent) else { panic!("other counters are found out") };
     assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--anew"), "{what}; {help}");
-    ran.manifest.host = results::Host::Emulator;
+    ran.manifest.host = results::BackendKind::Emulator;
     assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::Asked { .. })));
 }

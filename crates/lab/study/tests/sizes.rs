@@ -6,7 +6,7 @@ use results::RunResults;
 use results::claims::check_of_a_run;
 use scenario::argument::range;
 use scenario::{Overrides, Scenario, parse};
-use study::size::{Choice, Found, Objective, Sizing, check, kept_apart, ladder, usual_choices, usual_range};
+use study::size::{Choice, Objective, SearchResults, Sizing, check, kept_apart, ladder, usual_choices, usual_range};
 use study::{Error, NoNotes, Others, Silent, Simulator, Study};
 
 use common::Scratch;
@@ -53,7 +53,7 @@ fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) ->
     Ok(study.run()?.runs)
 }
 
-fn found(name: &str, text: &str, sizing: &Sizing) -> (Found, usize) {
+fn found(name: &str, text: &str, sizing: &Sizing) -> (SearchResults, usize) {
     let scratch = Scratch::new(name);
     let mut rounds = 0;
     let found = sizing.search(load(text), &Overrides::default(), |scenario, only| {
@@ -139,7 +139,7 @@ fn what_cannot_hold_says_how_far_it_is_off() {
     assert_eq!(found.runs.len(), 5, "the greatest value and its halves are run");
     // Of failing objectives, the one with the smallest excess is shown, even if the bound is 0.
     let (found, _) = self::found("size-closest", INCAST, &sizing("4KB..16KB", "network.drops == 0", Vec::new()));
-    let drops = |tried: &study::size::Tried| tried.measured[0].worst.unwrap().amount;
+    let drops = |tried: &study::size::TrialResult| tried.measured[0].worst.unwrap().amount;
     let closest = drops(found.sized[0].fails.as_ref().unwrap());
     assert!(found.sized[0].tried.iter().all(|tried| closest <= drops(tried)));
 }

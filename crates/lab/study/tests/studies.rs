@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Scratch;
 use scenario::{Overrides, Scenario, parse};
-use study::{Board, Error, Line, NoNotes, Others, Silent, Simulator, Study, Watch};
+use study::{Error, Line, NoNotes, Others, ProgressDisplay, Silent, Simulator, Study, SweepObserver};
 use units::Time;
 
 const SMALL: &str = r#"
@@ -28,7 +28,7 @@ fn scenario() -> Scenario {
     parse(SMALL, "small.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn study<'a>(scenario: &'a Scenario, watch: &'a dyn Watch, out: &Path) -> Study<'a> {
+fn study<'a>(scenario: &'a Scenario, watch: &'a dyn SweepObserver, out: &Path) -> Study<'a> {
     Study {
         scenario,
         host: &Simulator { checked: true },
@@ -63,7 +63,7 @@ impl Impatient {
     }
 }
 
-impl Watch for Impatient {
+impl SweepObserver for Impatient {
     fn tell(&self, text: &str) {
         self.said.lock().unwrap().push(text.to_owned());
     }
@@ -72,7 +72,7 @@ impl Watch for Impatient {
         self.begun.load(Ordering::Relaxed) >= self.most
     }
 
-    fn board<'a>(&'a self, _: &[String], kept: usize) -> Box<dyn Board + 'a> {
+    fn board<'a>(&'a self, _: &[String], kept: usize) -> Box<dyn ProgressDisplay + 'a> {
         self.kept.store(kept, Ordering::Relaxed);
         Box::new(Counting(self))
     }
@@ -80,7 +80,7 @@ impl Watch for Impatient {
 
 struct Counting<'a>(&'a Impatient);
 
-impl Board for Counting<'_> {
+impl ProgressDisplay for Counting<'_> {
     fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
         self.0.begun.fetch_add(1, Ordering::Relaxed);
         Box::new(Silent)
@@ -177,33 +177,33 @@ struct Done {
     ended: AtomicUsize,
 }
 
-impl Watch for Done {
+impl SweepObserver for Done {
     fn tell(&self, _: &str) {}
 
     fn interrupted(&self) -> bool {
         self.ended.load(Ordering::Relaxed) >= self.most
     }
 
-    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn Board + 'a> {
-        Box::new(Ends(self))
+    fn board<'a>(&'a self, _: &[String], _: usize) -> Box<dyn ProgressDisplay + 'a> {
+        Box::new(DoneGuard(self))
     }
 }
 
-struct Ends<'a>(&'a Done);
+struct DoneGuard<'a>(&'a Done);
 
-impl Board for Ends<'_> {
+impl ProgressDisplay for DoneGuard<'_> {
     fn run<'a>(&'a self, _: &str, _: Time, _: u64) -> Box<dyn Line + 'a> {
-        Box::new(Ends(self.0))
+        Box::new(DoneGuard(self.0))
     }
 }
 
-impl Line for Ends<'_> {
-    fn update(&self, _: &engine::Progress) {}
+impl Line for DoneGuard<'_> {
+    fn update(&self, _: &engine::RunProgress) {}
 
     fn update_real(&self, _: Time, _: usize) {}
 }
 
-impl Drop for Ends<'_> {
+impl Drop for DoneGuard<'_> {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
     }

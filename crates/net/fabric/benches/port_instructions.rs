@@ -10,13 +10,13 @@ use gungraun::prelude::*;
 
 #[library_benchmark]
 #[bench::a_thousand(common::params(false), common::packets())]
-fn plain(params: fabric::PortParams, packets: Vec<common::Packet>) -> u64 {
+fn plain(params: fabric::PortParams, packets: Vec<common::BenchPacket>) -> u64 {
     common::plain(black_box(&params), &packets)
 }
 
 #[library_benchmark]
 #[bench::a_thousand(common::params(true), common::packets())]
-fn lazy(params: fabric::PortParams, packets: Vec<common::Packet>) -> u64 {
+fn lazy(params: fabric::PortParams, packets: Vec<common::BenchPacket>) -> u64 {
     common::lazy(black_box(&params), &packets)
 }
 

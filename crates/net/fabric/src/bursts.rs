@@ -4,7 +4,7 @@ use thiserror::Error;
 use units::{Frac, below, mix64};
 
 /// Maximum number of losses in a group that [`Bursts`] distinguishes.
-pub const MOST_IN_GROUP: usize = 8;
+pub const MAX_IN_GROUP: usize = 8;
 
 /// Losses in bursts, by groups of consecutive data packets: measured in this form between regions of a cloud in Uno (SC
 /// 2025), Table 1, with groups of 10.
@@ -13,7 +13,7 @@ pub struct Bursts {
     /// Data packets of a group, from 1 to 64.
     pub group: u32,
     /// The probability that a group loses one packet, two, and so on. Their sum is at most one.
-    pub losses: [Frac; MOST_IN_GROUP],
+    pub losses: [Frac; MAX_IN_GROUP],
 }
 
 /// Invalid burst-loss configuration.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use units::{Span, Time};
 
 use crate::arrival::Arrival;
-use crate::item::{Item, Waiting};
+use crate::item::{QueueItem, QueuedItem};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,12 +20,12 @@ pub struct CoDel {
     /// longest RTT of the flows.
     pub interval: Span,
     /// Response to a packet that it would drop, if the packet is ECN-capable.
-    pub response: Response,
+    pub response: EcnResponse,
 }
 
 /// Response of CoDel to an ECN-capable packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Response {
+pub enum EcnResponse {
     /// Marks it.
     Mark,
     /// Drops it, as it does others.
@@ -34,21 +34,21 @@ pub enum Response {
 
 impl CoDel {
     /// Parameters of RFC 8289, §4.2 and §4.3: a target of 5 ms and an interval of 100 ms.
-    pub const RFC: Self = Self { target: Span::from_ms(5), interval: Span::from_ms(100), response: Response::Mark };
+    pub const RFC: Self = Self { target: Span::from_ms(5), interval: Span::from_ms(100), response: EcnResponse::Mark };
 
     /// Returns whether both times are in range.
     pub(crate) fn is_valid(&self) -> bool {
-        Span::ZERO < self.target && self.target <= self.interval && self.interval <= LONGEST_INTERVAL
+        Span::ZERO < self.target && self.target <= self.interval && self.interval <= MAX_INTERVAL
     }
 }
 
 /// Maximum interval: its square in picoseconds fits in 128 bits with room to spare.
-pub const LONGEST_INTERVAL: Span = Span::from_s(100);
+pub const MAX_INTERVAL: Span = Span::from_s(100);
 
 /// A queue under CoDel.
 #[derive(Debug)]
 pub(crate) struct CoDelQueue<P> {
-    packets: VecDeque<Waiting<P>>,
+    packets: VecDeque<QueuedItem<P>>,
     bytes: u64,
     state: State,
 }
@@ -77,16 +77,16 @@ struct State {
 
 /// The head of the queue, and whether CoDel may drop it.
 struct Head<P> {
-    waiting: Option<Waiting<P>>,
+    waiting: Option<QueuedItem<P>>,
     may_drop: bool,
 }
 
-impl<P: Item> CoDelQueue<P> {
+impl<P: QueueItem> CoDelQueue<P> {
     pub(crate) fn new() -> Self {
         Self { packets: VecDeque::new(), bytes: 0, state: State::default() }
     }
 
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival) {
+    pub(crate) fn push(&mut self, waiting: QueuedItem<P>, packet: &Arrival) {
         self.bytes += u64::from(packet.size);
         self.packets.push_back(waiting);
     }
@@ -96,12 +96,12 @@ impl<P: Item> CoDelQueue<P> {
         self.bytes
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting<P>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &QueuedItem<P>> {
         self.packets.iter()
     }
 
     /// Takes the oldest packet, without CoDel's decision.
-    pub(crate) fn take_head(&mut self) -> Option<Waiting<P>> {
+    pub(crate) fn take_head(&mut self) -> Option<QueuedItem<P>> {
         let waiting = self.packets.pop_front()?;
         self.bytes -= u64::from(waiting.item.arrival().size);
         debug_assert!(!self.packets.is_empty() || self.bytes == 0, "an empty queue of {} bytes", self.bytes);
@@ -113,8 +113,8 @@ impl<P: Item> CoDelQueue<P> {
         &mut self,
         port: &CoDelPort,
         now: Time,
-        dropped: &mut impl FnMut(Waiting<P>),
-    ) -> Option<Waiting<P>> {
+        dropped: &mut impl FnMut(QueuedItem<P>),
+    ) -> Option<QueuedItem<P>> {
         let config = &port.config;
         let mut head = self.next(port, now);
         if self.state.dropping {
@@ -173,9 +173,9 @@ impl<P: Item> CoDelQueue<P> {
 }
 
 /// Marks the head if it is ECN-capable and CoDel is to mark. Returns whether it did.
-fn marks<P: Item>(config: &CoDel, head: &mut Head<P>) -> bool {
+fn marks<P: QueueItem>(config: &CoDel, head: &mut Head<P>) -> bool {
     let Some(waiting) = &mut head.waiting else { return false };
-    let marks = config.response == Response::Mark && waiting.item.arrival().ecn_capable;
+    let marks = config.response == EcnResponse::Mark && waiting.item.arrival().ecn_capable;
     waiting.marked |= marks;
     marks
 }
@@ -191,7 +191,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     struct Packet(Arrival);
 
-    impl Item for Packet {
+    impl QueueItem for Packet {
         fn arrival(&self) -> Arrival {
             self.0
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn push(queue: &mut CoDelQueue<Packet>, item: Packet) {
-        queue.push(Waiting { item, service: Span::from_us(1), marked: false }, &item.0);
+        queue.push(QueuedItem { item, service: Span::from_us(1), marked: false }, &item.0);
     }
 
     /// A queue: all packets have waited for `sojourn` when they leave, one per millisecond from 0 on. Returns the
@@ -239,7 +239,7 @@ mod tests {
     /// later, and from then on the n-th `interval / sqrt(n)` after the one before.
     #[test]
     fn drops_follow_the_control_law() {
-        let dropping = CoDel { response: Response::Drop, ..CoDel::RFC };
+        let dropping = CoDel { response: EcnResponse::Drop, ..CoDel::RFC };
         let [drops, marks] = steady(dropping, Span::from_ms(6), Transport::Ect, 1_000);
         let (mut expected, mut at, mut n) = (vec![100], 100.0, 1.0_f64);
         loop {
@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn ecn_capable_packets_are_marked_at_the_times_of_drops() {
-        let dropped = steady(CoDel { response: Response::Drop, ..CoDel::RFC }, Span::from_ms(6), Transport::Ect, 1_000);
+        let dropped =
+            steady(CoDel { response: EcnResponse::Drop, ..CoDel::RFC }, Span::from_ms(6), Transport::Ect, 1_000);
         let marked = steady(CoDel::RFC, Span::from_ms(6), Transport::Ect, 1_000);
         assert_eq!([&dropped[0], &dropped[1]], [&marked[1], &marked[0]]);
         assert_eq!(steady(CoDel::RFC, Span::from_ms(6), Transport::NotEct, 1_000), dropped);
@@ -296,7 +297,7 @@ mod tests {
         /// Every packet leaves once, and the port's counts match its queue, whatever comes.
         #[test]
         fn packets_are_conserved(gaps in proptest::collection::vec((0..30_000_000u64, 64..1_500u32, any::<bool>()), 1..300)) {
-            let codel = CoDel { target: Span::from_us(20), interval: Span::from_us(100), response: Response::Mark };
+            let codel = CoDel { target: Span::from_us(20), interval: Span::from_us(100), response: EcnResponse::Mark };
             let config = PortConfig {
                 discipline: Discipline::CoDel(codel),
                 buffer: Bytes::new(100_000),

@@ -9,9 +9,9 @@
 use std::collections::VecDeque;
 
 use thiserror::Error;
-use units::{Bytes, Serializer, Span, Time};
+use units::{Bytes, PrecomputedRate, Span, Time};
 
-use crate::service::{LONGEST, long_service, service};
+use crate::service::{MAX, long_service, service};
 
 /// Credit queue of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,7 +68,7 @@ pub enum CreditError {
         burst: Bytes,
     },
     /// A credit permits over a mebibyte.
-    #[error("a credit stands for a packet of {data} B: expected at most {MOST_DATA}")]
+    #[error("a credit stands for a packet of {data} B: expected at most {MAX_DATA}")]
     Data {
         /// Bytes of the packet on the wire.
         data: u32,
@@ -76,12 +76,12 @@ pub enum CreditError {
 }
 
 /// A packet of more bytes is a mistake.
-const MOST_DATA: u32 = 1 << 20;
+const MAX_DATA: u32 = 1 << 20;
 
 /// A [`CreditQueue`] in time of the link.
 #[derive(Clone, Copy, Hash, Debug)]
 pub struct CreditParams {
-    serializer: Serializer,
+    serializer: PrecomputedRate,
     limit: usize,
     threshold: usize,
     /// A byte of a credit corresponds to `whole / part` bytes of the link.
@@ -97,7 +97,7 @@ impl CreditParams {
     ///
     /// # Errors
     /// When a value is out of its range; see [`CreditError`].
-    pub fn new(config: &CreditQueue, serializer: Serializer) -> Result<Self, CreditError> {
+    pub fn new(config: &CreditQueue, serializer: PrecomputedRate) -> Result<Self, CreditError> {
         let (limit, credit) = (config.limit, config.credit);
         if limit == 0 || credit == 0 {
             return Err(CreditError::Empty);
@@ -105,7 +105,7 @@ impl CreditParams {
         if config.burst < Bytes::new(credit.into()) {
             return Err(CreditError::Bucket { burst: config.burst, credit });
         }
-        if config.data > MOST_DATA {
+        if config.data > MAX_DATA {
             return Err(CreditError::Data { data: config.data });
         }
         let mut params = Self {
@@ -119,7 +119,7 @@ impl CreditParams {
         };
         let burst = long_service(serializer, config.burst);
         // A bucket of a second or more is a mistake.
-        if burst > LONGEST {
+        if burst > MAX {
             return Err(CreditError::TooLong { burst: config.burst });
         }
         params.burst = params.of_link(burst);
@@ -139,19 +139,19 @@ impl CreditParams {
 
 /// The credit queue's state: the waiting credits, and one number for the bucket, the time at which it will be full again.
 #[derive(Debug)]
-pub struct CreditGate<P> {
+pub struct CreditShaper<P> {
     /// With sizes on the wire.
     waiting: VecDeque<(P, u32)>,
     full_at: Time,
 }
 
-impl<P> Default for CreditGate<P> {
+impl<P> Default for CreditShaper<P> {
     fn default() -> Self {
         Self { waiting: VecDeque::new(), full_at: Time::ZERO }
     }
 }
 
-impl<P> CreditGate<P> {
+impl<P> CreditShaper<P> {
     /// Returns whether no credit waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -235,14 +235,14 @@ mod tests {
     use units::Rate;
 
     fn params(config: &CreditQueue) -> CreditParams {
-        CreditParams::new(config, Serializer::new(Rate::from_gbps(10))).unwrap()
+        CreditParams::new(config, PrecomputedRate::new(Rate::from_gbps(10))).unwrap()
     }
 
     /// Plays credits, (gap in ps, expendable), and returns when each was sent, and how many were refused.
     fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<Time>, usize) {
-        let (params, mut gate) = (params(config), CreditGate::default());
+        let (params, mut gate) = (params(config), CreditShaper::default());
         let (mut now, mut left, mut refused) = (Time::ZERO, Vec::new(), 0);
-        let release = |gate: &mut CreditGate<usize>, until: Time, left: &mut Vec<Time>| {
+        let release = |gate: &mut CreditShaper<usize>, until: Time, left: &mut Vec<Time>| {
             while let Some(at) = gate.eligible_at(&params).filter(|&at| at <= until) {
                 let at = at.max(left.last().copied().unwrap_or(Time::ZERO));
                 gate.pop(&params, at);
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn what_the_arithmetic_does_not_hold_is_refused() {
         let usual = CreditQueue::usual();
-        let refusal = |config| CreditParams::new(&config, Serializer::new(Rate::from_mbps(1))).err();
+        let refusal = |config| CreditParams::new(&config, PrecomputedRate::new(Rate::from_mbps(1))).err();
         assert_eq!(refusal(usual), None);
         assert_eq!(refusal(CreditQueue { limit: 0, ..usual }), Some(CreditError::Empty));
         assert_eq!(refusal(CreditQueue { credit: 0, ..usual }), Some(CreditError::Empty));

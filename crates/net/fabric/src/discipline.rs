@@ -17,7 +17,7 @@ use units::Time;
 use crate::arrival::Arrival;
 use crate::codel::{CoDel, CoDelPort, CoDelQueue};
 use crate::fq_codel::{FqCoDel, FqCoDelQueues};
-use crate::item::{Item, Waiting};
+use crate::item::{QueueItem, QueuedItem};
 
 /// Queue discipline of a switch's port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -33,7 +33,7 @@ pub enum Discipline {
 
 /// The packet to serve next.
 pub(crate) struct Next<P> {
-    pub(crate) waiting: Waiting<P>,
+    pub(crate) waiting: QueuedItem<P>,
     /// Set if it was taken from the queue of control packets.
     pub(crate) from_control: bool,
 }
@@ -49,8 +49,8 @@ pub(crate) enum Queues<P> {
 /// Two FIFOs, the first with strict priority.
 #[derive(Debug)]
 pub(crate) struct PriorityQueues<P> {
-    control: VecDeque<Waiting<P>>,
-    data: VecDeque<Waiting<P>>,
+    control: VecDeque<QueuedItem<P>>,
+    data: VecDeque<QueuedItem<P>>,
     order: Order,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Order {
     ControlFirst,
 }
 
-impl<P: Item> Queues<P> {
+impl<P: QueueItem> Queues<P> {
     /// Returns empty queues. `order` is for the FIFO.
     pub(crate) fn new(discipline: Discipline, order: Order) -> Self {
         match discipline {
@@ -83,7 +83,7 @@ impl<P: Item> Queues<P> {
 
     /// Queues a packet that the port has admitted.
     #[inline(always)]
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival, salt: u64) {
+    pub(crate) fn push(&mut self, waiting: QueuedItem<P>, packet: &Arrival, salt: u64) {
         match self {
             Self::Priority(queues) if queues.order == Order::ControlFirst && packet.control => {
                 queues.control.push_back(waiting);
@@ -99,7 +99,7 @@ impl<P: Item> Queues<P> {
 
     /// Takes the packet to serve from `now` on; those that the discipline drops go to `dropped`.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Next<P>> {
+    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(QueuedItem<P>)) -> Option<Next<P>> {
         match self {
             Self::Priority(queues) => {
                 let control = queues.control.pop_front();
@@ -120,7 +120,7 @@ impl<P: Item> Queues<P> {
     }
 
     /// Takes a waiting packet to drop from a full buffer; none where the arriving packet is dropped.
-    pub(crate) fn evict(&mut self) -> Option<Waiting<P>> {
+    pub(crate) fn evict(&mut self) -> Option<QueuedItem<P>> {
         match self {
             Self::Priority(_) | Self::CoDel(..) => None,
             Self::FqCoDel(queues) => queues.evict(),
@@ -128,7 +128,7 @@ impl<P: Item> Queues<P> {
     }
 
     /// Returns the packets that wait: control packets, and all others.
-    pub(crate) fn waiting(&self) -> [Box<dyn Iterator<Item = &Waiting<P>> + '_>; 2] {
+    pub(crate) fn waiting(&self) -> [Box<dyn Iterator<Item = &QueuedItem<P>> + '_>; 2] {
         match self {
             Self::Priority(queues) => [Box::new(queues.control.iter()), Box::new(queues.data.iter())],
             Self::CoDel(queue, _) => [Box::new(std::iter::empty()), Box::new(queue.iter())],

@@ -10,7 +10,7 @@ use units::{Time, mix64};
 
 use crate::arrival::Arrival;
 use crate::codel::{CoDel, CoDelPort, CoDelQueue};
-use crate::item::{Item, Waiting};
+use crate::item::{QueueItem, QueuedItem};
 
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,7 +68,7 @@ enum List {
     Old,
 }
 
-impl<P: Item> FqCoDelQueues<P> {
+impl<P: QueueItem> FqCoDelQueues<P> {
     pub(crate) fn new(config: FqCoDel) -> Self {
         Self {
             queues: std::iter::repeat_with(|| None).take(config.queues as usize).collect(),
@@ -80,7 +80,7 @@ impl<P: Item> FqCoDelQueues<P> {
     }
 
     /// Queues a packet (RFC 8290, §4.1).
-    pub(crate) fn push(&mut self, waiting: Waiting<P>, packet: &Arrival, salt: u64) {
+    pub(crate) fn push(&mut self, waiting: QueuedItem<P>, packet: &Arrival, salt: u64) {
         self.codel.max_packet = self.codel.max_packet.max(packet.size);
         let number = (mix64(mix64(salt) ^ u64::from(waiting.item.flow())) % self.queues.len() as u64) as u32;
         let queue = self.queues[number as usize]
@@ -94,7 +94,7 @@ impl<P: Item> FqCoDelQueues<P> {
     }
 
     /// Takes the next packet to serve (RFC 8290, §4.2). Without any, no queue stays active.
-    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(Waiting<P>)) -> Option<Waiting<P>> {
+    pub(crate) fn pop(&mut self, now: Time, dropped: &mut impl FnMut(QueuedItem<P>)) -> Option<QueuedItem<P>> {
         loop {
             let list = if self.new.is_empty() { List::Old } else { List::New };
             let &number = self.list(list).front()?;
@@ -126,13 +126,13 @@ impl<P: Item> FqCoDelQueues<P> {
     }
 
     /// Takes a packet to drop from a full buffer: the head of the queue with the most bytes (RFC 8290, §4.1).
-    pub(crate) fn evict(&mut self) -> Option<Waiting<P>> {
+    pub(crate) fn evict(&mut self) -> Option<QueuedItem<P>> {
         let bytes = |number: u32| self.queues[number as usize].as_ref().map_or(0, |queue| queue.codel.bytes());
         let &fattest = self.new.iter().chain(&self.old).max_by_key(|&&number| (bytes(number), number))?;
         self.queues[fattest as usize].as_mut()?.codel.take_head()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Waiting<P>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &QueuedItem<P>> {
         let listed = self.new.iter().chain(&self.old);
         listed.filter_map(|&number| self.queues[number as usize].as_ref()).flat_map(|queue| queue.codel.iter())
     }
@@ -158,7 +158,7 @@ mod tests {
         flow: u32,
     }
 
-    impl Item for Packet {
+    impl QueueItem for Packet {
         fn arrival(&self) -> Arrival {
             self.arrival
         }

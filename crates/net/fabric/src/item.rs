@@ -5,7 +5,7 @@ use units::Span;
 use crate::arrival::Arrival;
 
 /// Item carried by a port with real queues.
-pub trait Item: Sized {
+pub trait QueueItem: Sized {
     /// Returns the packet as a port sees it, with its arrival time.
     fn arrival(&self) -> Arrival;
 
@@ -24,7 +24,7 @@ pub trait Item: Sized {
 
 /// A packet that waits for service.
 #[derive(Debug)]
-pub(crate) struct Waiting<P> {
+pub(crate) struct QueuedItem<P> {
     pub(crate) item: P,
     /// Its service time.
     pub(crate) service: Span,

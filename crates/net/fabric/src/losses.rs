@@ -38,7 +38,7 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bursts, MOST_IN_GROUP, PortConfig};
+    use crate::{Bursts, MAX_IN_GROUP, PortConfig};
     use units::{Frac, Rate, Span, Time};
 
     /// Uno's Table 1: losses in chunks of 10 packets, of 320 million chunks each.
@@ -47,7 +47,7 @@ mod tests {
     const SETUP_2: [u64; 4] = [12_785, 7_262, 1_560, 1_763];
 
     fn of_table(counts: [u64; 4]) -> Bursts {
-        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        let mut losses = [Frac::ZERO; MAX_IN_GROUP];
         for (probability, count) in losses.iter_mut().zip(counts) {
             *probability = Frac::ratio(count, 320_000_000);
         }
@@ -103,7 +103,7 @@ mod tests {
     /// Any packets of a group may be those that are lost, and control does not count.
     #[test]
     fn places_are_alike() {
-        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        let mut losses = [Frac::ZERO; MAX_IN_GROUP];
         losses[1] = Frac::ONE;
         let config = PortConfig {
             bursts: Some(Bursts { group: 5, losses }),

@@ -6,9 +6,9 @@
 use units::{Bytes, Span, Time};
 
 use crate::arrival::Arrival;
-use crate::item::Item;
+use crate::item::QueueItem;
 use crate::losses::Losses;
-use crate::plain::{Passage, PlainPort};
+use crate::plain::{PlainPort, PortTransit};
 use crate::port::{PortConfig, PortParams};
 use crate::queued::{Admitted, Exit, QueuedPort};
 
@@ -41,7 +41,7 @@ pub enum PortMode {
 
 /// Service that a port needs for another reason than its configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Service {
+pub enum PortService {
     /// None.
     Configured,
     /// Service by [`PortExtras`]: the port is sampled, or its link fails.
@@ -50,8 +50,8 @@ pub enum Service {
 
 impl PortMode {
     /// Returns the mode of a switch's port that shares no buffer.
-    pub fn of_switch(config: &PortConfig, service: Service) -> Self {
-        if service == Service::Extended || config.loses() {
+    pub fn of_switch(config: &PortConfig, service: PortService) -> Self {
+        if service == PortService::Extended || config.loses() {
             Self::Extended
         } else if config.is_plain() {
             Self::Fifo
@@ -64,8 +64,8 @@ impl PortMode {
 
     /// Returns the mode of a host's NIC. A host passes its NIC one packet at a time, so it is a FIFO in any
     /// configuration.
-    pub fn of_nic(config: &PortConfig, service: Service) -> Self {
-        if service == Service::Extended || config.loses() { Self::Extended } else { Self::Fifo }
+    pub fn of_nic(config: &PortConfig, service: PortService) -> Self {
+        if service == PortService::Extended || config.loses() { Self::Extended } else { Self::Fifo }
     }
 }
 
@@ -96,20 +96,20 @@ impl Port {
 
     /// Queues a packet in the FIFO and counts it. Returns `None` if the buffer has no room for it.
     #[inline(always)]
-    pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+    pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<PortTransit> {
         let passage = self.fifo.enqueue(params, salt, packet);
         self.counted(packet, passage)
     }
 
     /// Works as [`Port::enqueue`], at a port that does not round services, as no FIFO of a switch does.
     #[inline(always)]
-    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<PortTransit> {
         let passage = self.fifo.enqueue_exact(params, salt, packet);
         self.counted(packet, passage)
     }
 
     #[inline(always)]
-    fn counted(&mut self, packet: &Arrival, passage: Option<Passage>) -> Option<Passage> {
+    fn counted(&mut self, packet: &Arrival, passage: Option<PortTransit>) -> Option<PortTransit> {
         let Some(passage) = passage else {
             self.count_drop();
             return None;
@@ -121,7 +121,7 @@ impl Port {
 
     /// Counts a packet at the start of its service.
     #[inline(always)]
-    pub fn count(&mut self, size: u32, passage: Passage) {
+    pub fn count(&mut self, size: u32, passage: PortTransit) {
         self.bytes += u64::from(size);
         self.packets += 1;
         self.marks += u64::from(passage.marked);
@@ -168,13 +168,13 @@ impl Port {
 /// Receiver of the packets that leave a port.
 pub trait PortOutlet<P> {
     /// Sends a packet on its way over the link.
-    fn send(&mut self, item: P, passage: Passage);
+    fn send(&mut self, item: P, passage: PortTransit);
 
     /// Discards a packet that the port dropped.
     fn discard(&mut self, item: P, cause: DropCause);
 
     /// Discards a packet that the link loses by chance once it has left the port.
-    fn lose(&mut self, item: P, passage: Passage);
+    fn lose(&mut self, item: P, passage: PortTransit);
 
     /// Notes that a packet's payload is dropped; the rest of it goes on.
     fn trim(&mut self, item: &P) {
@@ -196,7 +196,7 @@ pub struct PortExtras<P> {
     pub trims: u64,
 }
 
-impl<P: Item + Copy> PortExtras<P> {
+impl<P: QueueItem + Copy> PortExtras<P> {
     /// Returns the state of an idle port of a switch.
     pub fn of_switch(config: &PortConfig) -> Self {
         let queues = (!config.is_plain()).then(|| QueuedPort::new(config));
@@ -226,7 +226,7 @@ impl<P: Item + Copy> PortExtras<P> {
                 Some(passage) => outlet.send(item, passage),
             };
         };
-        let mut leaving = Leaving { port, losses: &mut self.losses, params, salt, outlet };
+        let mut leaving = LossStage { port, losses: &mut self.losses, params, salt, outlet };
         let mut refused = queues.enqueue(params, salt, &arrival, item, |item, exit| leaving.leave(item, exit));
         // Expendable packets are dropped completely.
         if let (Some(item), Some(trim)) = (&refused, params.config().trim)
@@ -237,7 +237,7 @@ impl<P: Item + Copy> PortExtras<P> {
             self.trims += 1;
             refused = queues.enqueue(params, salt, &header.arrival(), header, |item, exit| leaving.leave(item, exit));
         }
-        let Leaving { port, outlet, .. } = leaving;
+        let LossStage { port, outlet, .. } = leaving;
         let is_credit = arrival.credit && params.credits().is_some();
         match refused {
             Some(_) if is_credit => self.credit_drops += 1,
@@ -260,7 +260,7 @@ impl<P: Item + Copy> PortExtras<P> {
         until: Time,
         outlet: &mut impl PortOutlet<P>,
     ) {
-        let mut leaving = Leaving { port, losses: &mut self.losses, params, salt, outlet };
+        let mut leaving = LossStage { port, losses: &mut self.losses, params, salt, outlet };
         if let Some(queues) = &mut self.queues {
             queues.advance(params, salt, until, |item, exit| leaving.leave(item, exit));
         }
@@ -326,7 +326,7 @@ pub struct Occupancy {
 }
 
 /// The way from the queues to the outlet, past the losses of the link.
-struct Leaving<'a, O> {
+struct LossStage<'a, O> {
     port: &'a mut Port,
     losses: &'a mut Losses,
     params: &'a PortParams,
@@ -334,9 +334,9 @@ struct Leaving<'a, O> {
     outlet: &'a mut O,
 }
 
-impl<O> Leaving<'_, O> {
+impl<O> LossStage<'_, O> {
     #[inline]
-    fn leave<P: Item>(&mut self, item: P, exit: Exit)
+    fn leave<P: QueueItem>(&mut self, item: P, exit: Exit)
     where
         O: PortOutlet<P>,
     {

@@ -8,7 +8,7 @@ use crate::port::{PhantomQueue, PortParams};
 
 /// Transit of a packet through a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passage {
+pub struct PortTransit {
     /// Time at which its last bit reaches the far end of the link.
     pub arrives: Time,
     /// The packet is marked here.
@@ -25,19 +25,19 @@ pub struct PlainPort {
 impl PlainPort {
     /// Queues a packet. Returns `None` if the buffer has no room for it.
     #[inline(always)]
-    pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+    pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<PortTransit> {
         self.take(params, salt, packet, params.service(packet.size))
     }
 
     /// Queues a packet at a port with unrounded service times, as at all plain ports of switches: no check is made.
     #[inline(always)]
-    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<PortTransit> {
         debug_assert!(params.config.tick.is_none(), "a service would be rounded");
         self.take(params, salt, packet, params.exact_service(packet.size))
     }
 
     #[inline(always)]
-    fn take(&mut self, params: &PortParams, salt: u64, packet: &Arrival, service: Span) -> Option<Passage> {
+    fn take(&mut self, params: &PortParams, salt: u64, packet: &Arrival, service: Span) -> Option<PortTransit> {
         let backlog = self.idle_at.saturating_since(packet.now);
         if backlog + service > params.buffer {
             return None;
@@ -48,7 +48,7 @@ impl PlainPort {
         if let Some(phantom) = &params.phantom {
             marked |= self.phantom.add(phantom, salt, packet) && packet.ecn_capable;
         }
-        Some(Passage { arrives: self.idle_at + params.delay, marked })
+        Some(PortTransit { arrives: self.idle_at + params.delay, marked })
     }
 
     /// Returns the time at which the port becomes idle if no packet follows.

@@ -1,17 +1,17 @@
 //! Configuration of a port, and the form in which the hot path reads it.
 
 use thiserror::Error;
-use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time};
+use units::{Bytes, Frac, PrecomputedRate, Rate, Span, Tick, Time};
 
 use crate::arrival::{Arrival, draw};
 use crate::bursts::{BurstError, Bursts};
-use crate::codel::LONGEST_INTERVAL;
+use crate::codel::MAX_INTERVAL;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
 use crate::discipline::Discipline;
 use crate::fq_codel::{MAX_QUEUES, MIN_QUANTUM};
-use crate::gate::{Gate, Limit};
+use crate::ingress_limit::{IngressLimit, Limit};
 use crate::mark::Marker;
-use crate::service::{LONGEST, SLOWEST, long_service, service};
+use crate::service::{MAX, SLOWEST, long_service, service};
 
 /// ECN thresholds of a queue: RED's two thresholds. Equal thresholds are a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -99,7 +99,7 @@ pub struct PortConfig {
     /// Packets lost at random on the link, several of a group at once.
     pub bursts: Option<Bursts>,
     /// Ingress limit, in the shared buffer of the switch if there is one, for packets that arrive at this port.
-    pub gate: Gate,
+    pub gate: IngressLimit,
     /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
     /// switch that shares its buffer has none.
     pub credits: Option<CreditQueue>,
@@ -125,7 +125,11 @@ impl PortConfig {
             in_service: InService::Remainder,
             loss: Frac::ZERO,
             bursts: None,
-            gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
+            gate: IngressLimit {
+                off: Limit::Alpha(Frac::ratio(1, 8)),
+                hysteresis: Bytes::new(3_072),
+                headroom: Bytes::ZERO,
+            },
             credits: None,
             trim: None,
             tick: Tick::NONE,
@@ -188,7 +192,7 @@ impl PortConfig {
     pub fn longest_wait(&self) -> Option<Span> {
         let room = self.room();
         let in_order = !matches!(self.discipline, Discipline::FqCoDel(_));
-        (in_order && room != Bytes::MAX).then(|| self.rate.time_for(room))
+        (in_order && room != Bytes::MAX).then(|| self.rate.tx_time(room))
     }
 }
 
@@ -215,7 +219,7 @@ pub enum PortError {
     #[error("a port that trims leaves at least a byte of a packet, and lets control go first")]
     Trim,
     #[error(
-        "CoDel needs a target over 0 and at most the interval, and an interval of at most {LONGEST_INTERVAL}; FQ-CoDel 1 to \
+        "CoDel needs a target over 0 and at most the interval, and an interval of at most {MAX_INTERVAL}; FQ-CoDel 1 to \
          {MAX_QUEUES} queues and a quantum of at least {MIN_QUANTUM} bytes"
     )]
     Discipline,
@@ -226,7 +230,7 @@ pub enum PortError {
 /// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
 #[derive(Clone, Hash, Debug)]
 pub struct PortParams {
-    pub(crate) serializer: Serializer,
+    pub(crate) serializer: PrecomputedRate,
     pub(crate) delay: Span,
     /// Service time of a full buffer; [`Span::MAX`] where it is unlimited.
     pub(crate) buffer: Span,
@@ -242,7 +246,7 @@ pub struct PortParams {
 
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct PhantomParams {
-    serializer: Serializer,
+    serializer: PrecomputedRate,
     size: Span,
     ecn: Marker,
 }
@@ -269,7 +273,7 @@ impl PortParams {
             return Err(PortError::Trim);
         }
         config.check_discipline()?;
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         let room = |bytes| if bytes == Bytes::MAX { Span::MAX } else { long_service(serializer, bytes) };
         let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
         Ok(Self {
@@ -343,21 +347,21 @@ impl PhantomParams {
         if drain < SLOWEST {
             return Err(PortError::TooSlow { rate: drain });
         }
-        let serializer = Serializer::new(drain);
+        let serializer = PrecomputedRate::new(drain);
         let size = long_service(serializer, phantom.size);
-        if size > LONGEST {
+        if size > MAX {
             return Err(PortError::TooLong { bytes: phantom.size, rate: drain });
         }
         Ok(Self { serializer, size, ecn: marker(&phantom.ecn, drain, serializer)? })
     }
 }
 
-fn marker(ecn: &Ecn, rate: Rate, serializer: Serializer) -> Result<Marker, PortError> {
+fn marker(ecn: &Ecn, rate: Rate, serializer: PrecomputedRate) -> Result<Marker, PortError> {
     if ecn.min > ecn.max {
         return Err(PortError::ThresholdsCrossed { min: ecn.min, max: ecn.max });
     }
     let max = long_service(serializer, ecn.max);
-    if max > LONGEST {
+    if max > MAX {
         return Err(PortError::TooLong { bytes: ecn.max, rate });
     }
     Ok(Marker::new(long_service(serializer, ecn.min), max, ecn.max_probability))

@@ -4,18 +4,18 @@
 
 use units::{Bytes, Span, Time};
 
-use crate::Passage;
+use crate::PortTransit;
 use crate::arrival::{Arrival, draw};
-use crate::credit::{CreditGate, CreditParams};
+use crate::credit::{CreditParams, CreditShaper};
 use crate::discipline::{Order, Queues};
-use crate::item::{Item, Waiting};
+use crate::item::{QueueItem, QueuedItem};
 use crate::port::{InService, MarkAt, PhantomQueue, PortConfig, PortParams};
 
 /// Exit of a packet from the queues of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// Its service began.
-    Served(Passage),
+    Served(PortTransit),
     /// The discipline dropped it.
     Dropped,
     /// Dropped because the buffer was full.
@@ -51,10 +51,10 @@ pub struct QueuedPort<P> {
     phantom: PhantomQueue,
     /// Credits that wait, outside of the buffer: a credit with tokens goes before all else, and without them it waits
     /// though the port is idle.
-    credits: CreditGate<P>,
+    credits: CreditShaper<P>,
 }
 
-impl<P: Item> QueuedPort<P> {
+impl<P: QueueItem> QueuedPort<P> {
     /// Returns an idle port with the queues of a configuration.
     pub fn new(config: &PortConfig) -> Self {
         let order = if config.control_priority { Order::ControlFirst } else { Order::Arrival };
@@ -67,7 +67,7 @@ impl<P: Item> QueuedPort<P> {
             serves_credit: false,
             serves_control: false,
             phantom: PhantomQueue::default(),
-            credits: CreditGate::default(),
+            credits: CreditShaper::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl<P: Item> QueuedPort<P> {
             marked |= params.ecn.marks(backlog, || draw(salt, packet));
             marked &= packet.ecn_capable;
         }
-        let waiting = Waiting { item, service, marked };
+        let waiting = QueuedItem { item, service, marked };
         // A port that falls idle at this very time decides only when all that comes at this time is in.
         if self.idle_at < packet.now {
             if self.queues.may_bypass() {
@@ -153,7 +153,7 @@ impl<P: Item> QueuedPort<P> {
             self.wake(packet.now);
         }
         self.queued += service;
-        self.queues.push(Waiting { item, service, marked: false }, packet, salt);
+        self.queues.push(QueuedItem { item, service, marked: false }, packet, salt);
         while self.held(packet.now) > params.buffer {
             let Some(evicted) = self.queues.evict() else { break };
             self.queued -= evicted.service;
@@ -212,7 +212,7 @@ impl<P: Item> QueuedPort<P> {
     /// Takes the next packet to serve off the queues, at the time the port falls idle. Packets that the discipline drops
     /// go to `out`.
     #[inline(always)]
-    fn take_next(&mut self, params: &PortParams, out: &mut impl FnMut(P, Exit)) -> Option<Waiting<P>> {
+    fn take_next(&mut self, params: &PortParams, out: &mut impl FnMut(P, Exit)) -> Option<QueuedItem<P>> {
         let mut dropped = Span::ZERO;
         let next = self.queues.pop(self.idle_at, &mut |waiting| {
             dropped += waiting.service;
@@ -255,12 +255,12 @@ impl<P: Item> QueuedPort<P> {
         self.serving = params.exact_service(size);
         self.serves_credit = true;
         self.idle_at += params.service(size);
-        out(item, Exit::Served(Passage { arrives: self.idle_at + params.delay, marked: false }));
+        out(item, Exit::Served(PortTransit { arrives: self.idle_at + params.delay, marked: false }));
     }
 
     /// Takes a packet into service at the time the port falls idle.
     #[inline(always)]
-    fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Exit)) {
+    fn serve(&mut self, mut next: QueuedItem<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Exit)) {
         let begins = self.idle_at;
         let lasts = if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
         self.serving = next.service;
@@ -273,7 +273,7 @@ impl<P: Item> QueuedPort<P> {
             next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
             next.marked &= at.ecn_capable;
         }
-        out(next.item, Exit::Served(Passage { arrives: self.idle_at + params.delay, marked: next.marked }));
+        out(next.item, Exit::Served(PortTransit { arrives: self.idle_at + params.delay, marked: next.marked }));
     }
 
     fn backlog(&self, params: &PortParams, now: Time) -> Span {
@@ -393,12 +393,12 @@ mod tests {
     }
 
     /// The passage of a packet that is served.
-    fn served(exit: Exit) -> Passage {
+    fn served(exit: Exit) -> PortTransit {
         let Exit::Served(passage) = exit else { panic!("dropped") };
         passage
     }
 
-    impl Item for Arrival {
+    impl QueueItem for Arrival {
         fn arrival(&self) -> Arrival {
             *self
         }
@@ -523,7 +523,7 @@ mod tests {
             ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
         };
         assert!(!port.is_plain() && !port.is_plain_but_for_order());
-        assert_eq!(port.longest_wait(), Some(Rate::from_gbps(10).time_for(Bytes::new(3_192))));
+        assert_eq!(port.longest_wait(), Some(Rate::from_gbps(10).tx_time(Bytes::new(3_192))));
         let params = PortParams::new(&port).unwrap();
         let mut queued = QueuedPort::new(params.config());
         let mut left = Vec::new();

@@ -3,14 +3,14 @@
 
 /// A first-in-first-out queue; its store grows and never shrinks.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring<T> {
+pub(crate) struct PacketRing<T> {
     /// A power of two of places, or none.
     places: Vec<T>,
     head: u32,
     len: u32,
 }
 
-impl<T> Default for Ring<T> {
+impl<T> Default for PacketRing<T> {
     fn default() -> Self {
         Self { places: Vec::new(), head: 0, len: 0 }
     }
@@ -19,7 +19,7 @@ impl<T> Default for Ring<T> {
 /// Places of a ring that has held something.
 const FIRST_SIZE: usize = 8;
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> PacketRing<T> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len as usize
@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn does_what_a_deque_does(steps in proptest::collection::vec(0..8usize, 0..300)) {
-            let mut ring = Ring::default();
+            let mut ring = PacketRing::default();
             let mut model = VecDeque::new();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {

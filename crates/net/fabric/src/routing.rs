@@ -25,7 +25,7 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
 #[derive(Clone, Hash, Debug)]
 pub struct Routes {
     /// Row `row[node]`, column `seats[host].0`.
-    table: Vec<Group>,
+    table: Vec<PortGroup>,
     columns: usize,
     row: Vec<u32>,
     /// The column of its switch, and its index among that switch's hosts, for each host.
@@ -42,14 +42,14 @@ pub struct Routes {
 ///
 /// In 32 bits, `len` in the lower ones: in a large tree, accesses to the table miss the cache most often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Group(u32);
+struct PortGroup(u32);
 
 const LEN_BITS: u32 = 12;
 
 /// No path.
-const NONE: Group = Group(u32::MAX);
+const NONE: PortGroup = PortGroup(u32::MAX);
 
-impl Group {
+impl PortGroup {
     /// `len` ports from place `first` on, at `switch`. Never [`NONE`].
     fn new(first: usize, len: usize, switch: &str) -> Result<Self, NetworkError> {
         if len >= (1 << LEN_BITS) - 1 {
@@ -123,9 +123,9 @@ impl Routes {
         let mut table = vec![NONE; rows as usize * columns];
         let mut ports = Vec::new();
         // Groups of one switch, so that equal ones are listed once.
-        let mut group_of: Vec<BTreeMap<Vec<LinkId>, Group>> = vec![BTreeMap::new(); rows as usize];
+        let mut group_of: Vec<BTreeMap<Vec<LinkId>, PortGroup>> = vec![BTreeMap::new(); rows as usize];
         for (column, &target) in attached.iter().enumerate() {
-            let here = Group::new(ports.len(), 0, &nodes[target.index()].name)?;
+            let here = PortGroup::new(ports.len(), 0, &nodes[target.index()].name)?;
             table[row[target.index()] as usize * columns + column] = here;
             ports.extend_from_slice(&hosts_of[column]);
             let distance = distances(network, target, avoided);
@@ -151,7 +151,7 @@ impl Routes {
                 let group = if let Some(&known) = groups.get(&next) {
                     known
                 } else {
-                    let made = Group::new(ports.len(), next.len(), &details.name)?;
+                    let made = PortGroup::new(ports.len(), next.len(), &details.name)?;
                     ports.extend_from_slice(&next);
                     groups.insert(next, made);
                     made
@@ -308,7 +308,12 @@ impl Routes {
 impl Routes {
     /// The maximum total `cost` of links over the paths that are equal to this one; none if the cost of a link is none. It
     /// must be the same for ports of one kind at switches of one kind.
-    pub fn dearest(&self, network: &Network, path: &[LinkId], cost: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
+    pub fn slowest_path(
+        &self,
+        network: &Network,
+        path: &[LinkId],
+        cost: impl Fn(LinkId) -> Option<Span>,
+    ) -> Option<Span> {
         self.over_equal(network, path, cost, |so_far, more| so_far + more, Ord::max)
     }
 
@@ -351,7 +356,7 @@ impl Routes {
 /// The routes from one switch.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutesFrom<'a> {
-    row: &'a [Group],
+    row: &'a [PortGroup],
     seats: &'a [(u16, u16)],
     ports: &'a [LinkId],
 }
@@ -507,10 +512,10 @@ mod tests {
             let costs: Vec<Span> = all.iter().map(|path| path.iter().filter_map(|&link| cost(link)).sum()).collect();
             let rates = all.iter().flatten().map(|&link| network.port(link).config().rate);
             let path = routes.path(&network, from, to, |_, _| 0);
-            prop_assert_eq!(routes.dearest(&network, &path, cost), costs.iter().copied().max());
+            prop_assert_eq!(routes.slowest_path(&network, &path, cost), costs.iter().copied().max());
             prop_assert_eq!(routes.narrowest(&network, &path), rates.min());
             prop_assert!(!routes.alike || costs.iter().all(|&cost| cost == costs[0]));
-            prop_assert_eq!(routes.dearest(&network, &path, |_| None), None);
+            prop_assert_eq!(routes.slowest_path(&network, &path, |_| None), None);
         }
     }
 

@@ -3,8 +3,8 @@
 use experiment::{FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, LinkClass, Phantom, PortConfig, Routes};
-use flow::PathChoice;
-use laws::catalog::{Kind, build};
+use flow::LoadBalancing;
+use laws::catalog::{LawKind, build};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 fn main() {
@@ -62,7 +62,7 @@ fn main() {
         .collect();
     let routes = Routes::new(&network).unwrap();
     let int = args.get(6).is_some_and(|word| word == "int");
-    let host = HostConfig { path: PathChoice::PerPacket(256), int, ..HostConfig::default() };
+    let host = HostConfig { path: LoadBalancing::PerPacket(256), int, ..HostConfig::default() };
     let setup = Setup {
         network,
         routes,
@@ -73,13 +73,13 @@ fn main() {
         seed: 1,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
-        causes: experiment::Causes::default(),
+        causes: experiment::Dependencies::default(),
         modules: Vec::new(),
-        ties: experiment::Ties::default(),
+        ties: experiment::TieBreak::default(),
     };
     #[allow(clippy::disallowed_methods)] // An example may take the time.
     let began = std::time::Instant::now();
-    let outcome = engine::run(&setup, threads, |_, path| build(Kind::UnoCc, path, &[]).unwrap(), &mut |_| true);
+    let outcome = engine::run(&setup, threads, |_, path| build(LawKind::UnoCc, path, &[]).unwrap(), &mut |_| true);
     let wall = began.elapsed().as_secs_f64();
     let done = outcome.flows.iter().filter(|flow| flow.completed.is_set()).count();
     let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();

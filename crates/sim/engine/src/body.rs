@@ -2,13 +2,13 @@
 //! as a whole, so no field is read under the name of another kind.
 
 use flow::credits::Echo;
-use flow::{AckHeader, BlockNack, MOST_PACKETS};
+use flow::{AckHeader, BlockNack, MAX_PACKETS};
 use units::Rate;
 
 /// The kind of a packet. Together with its answer flag it determines its [`Body`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
-pub enum Kind {
+pub enum BodyKind {
     /// Data, or an acknowledgement of it.
     #[default]
     Transfer,
@@ -46,7 +46,7 @@ pub enum Kind {
     Trimmed,
 }
 
-impl Kind {
+impl BodyKind {
     /// By number; the numbers left over mean nothing.
     pub(crate) const ALL: [Self; 32] = {
         let mut all = [Self::Transfer; 32];
@@ -97,9 +97,9 @@ pub enum Body {
     /// A switch's request to the source to send less.
     DirectCnp,
     /// A switch returns the INT reports that this packet has collected so far. They are stored next to the packet
-    /// ([`Report`]).
+    /// ([`TelemetrySlot`]).
     ///
-    /// [`Report`]: crate::Report
+    /// [`TelemetrySlot`]: crate::TelemetrySlot
     DirectInt {
         /// The packet's number in its flow.
         seq: u32,
@@ -162,7 +162,7 @@ pub enum Body {
 
 /// A body's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Words {
+pub(crate) struct BodyBytes {
     /// The packet's number, or a body's own number, in bodies that have one: random decisions at ports depend on it.
     pub(crate) number: u32,
     pub(crate) word: u32,
@@ -171,7 +171,7 @@ pub(crate) struct Words {
 
 /// The kind of a body, and those of its flags ([`ANSWER`], [`MARKED`]) that are set.
 pub(crate) struct Label {
-    pub(crate) kind: Kind,
+    pub(crate) kind: BodyKind,
     pub(crate) flags: u8,
 }
 
@@ -183,72 +183,74 @@ pub(crate) const MARKED: u8 = 2;
 impl Body {
     /// Packs it.
     #[inline(always)]
-    pub(crate) fn pack(self) -> (Label, Words) {
-        let nothing = Words::default();
+    pub(crate) fn pack(self) -> (Label, BodyBytes) {
+        let nothing = BodyBytes::default();
         let (kind, flags, words) = match self {
             Self::Data { seq, attempt, credit } => {
                 let word = credit.map_or(0, |number| number.wrapping_add(1));
-                (Kind::Transfer, 0, Words { number: seq, word, bytes: [attempt, 0] })
+                (BodyKind::Transfer, 0, BodyBytes { number: seq, word, bytes: [attempt, 0] })
             }
-            Self::Ack(header) => (Kind::Transfer, flags_of(&header), Words::acknowledging(&header)),
-            Self::Nack(header) => (Kind::Nack, flags_of(&header), Words::acknowledging(&header)),
-            Self::Cnp { seq, attempt } => (Kind::Cnp, ANSWER, Words::about(seq, attempt)),
-            Self::DirectCnp => (Kind::DirectCnp, 0, nothing),
-            Self::DirectInt { seq, attempt } => (Kind::DirectInt, 0, Words::about(seq, attempt)),
+            Self::Ack(header) => (BodyKind::Transfer, flags_of(&header), BodyBytes::acknowledging(&header)),
+            Self::Nack(header) => (BodyKind::Nack, flags_of(&header), BodyBytes::acknowledging(&header)),
+            Self::Cnp { seq, attempt } => (BodyKind::Cnp, ANSWER, BodyBytes::about(seq, attempt)),
+            Self::DirectCnp => (BodyKind::DirectCnp, 0, nothing),
+            Self::DirectInt { seq, attempt } => (BodyKind::DirectInt, 0, BodyBytes::about(seq, attempt)),
             Self::OrAck { seq, attempt, clock_ns } => {
-                (Kind::OrAck, ANSWER, Words { word: clock_ns, ..Words::about(seq, attempt) })
+                (BodyKind::OrAck, ANSWER, BodyBytes { word: clock_ns, ..BodyBytes::about(seq, attempt) })
             }
-            Self::Pause => (Kind::Pause, 0, nothing),
-            Self::Resume => (Kind::Resume, 0, nothing),
+            Self::Pause => (BodyKind::Pause, 0, nothing),
+            Self::Resume => (BodyKind::Resume, 0, nothing),
             Self::Feedback(rate) => {
                 let (number, word) = (rate.bps() as u32, (rate.bps() >> 32) as u32);
-                (Kind::Feedback, 0, Words { number, word, bytes: [0; 2] })
+                (BodyKind::Feedback, 0, BodyBytes { number, word, bytes: [0; 2] })
             }
             Self::BlockNack(BlockNack { block, missing }) => {
-                const { assert!(MOST_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
+                const { assert!(MAX_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
                 let bytes = [(missing >> 32) as u8, (missing >> 40) as u8];
-                (Kind::BlockNack, ANSWER, Words { number: block, word: missing as u32, bytes })
+                (BodyKind::BlockNack, ANSWER, BodyBytes { number: block, word: missing as u32, bytes })
             }
-            Self::Request { packets } => (Kind::Request, 0, Words { word: packets, ..nothing }),
-            Self::Stop => (Kind::Stop, 0, nothing),
-            Self::Credit { number } => (Kind::Credit, 0, Words { number, ..nothing }),
-            Self::Emulation { number, clock_ns } => (Kind::Emulation, 0, Words { number, word: clock_ns, ..nothing }),
-            Self::Echo(Echo { newest, map }) => (Kind::Echo, 0, Words { number: newest, word: map, ..nothing }),
-            Self::Trimmed { seq, attempt } => (Kind::Trimmed, 0, Words::about(seq, attempt)),
-            Self::Probe => (Kind::Probe, 0, nothing),
-            Self::ProbeAnswer { cumulative } => (Kind::Probe, ANSWER, Words { word: cumulative, ..nothing }),
+            Self::Request { packets } => (BodyKind::Request, 0, BodyBytes { word: packets, ..nothing }),
+            Self::Stop => (BodyKind::Stop, 0, nothing),
+            Self::Credit { number } => (BodyKind::Credit, 0, BodyBytes { number, ..nothing }),
+            Self::Emulation { number, clock_ns } => {
+                (BodyKind::Emulation, 0, BodyBytes { number, word: clock_ns, ..nothing })
+            }
+            Self::Echo(Echo { newest, map }) => (BodyKind::Echo, 0, BodyBytes { number: newest, word: map, ..nothing }),
+            Self::Trimmed { seq, attempt } => (BodyKind::Trimmed, 0, BodyBytes::about(seq, attempt)),
+            Self::Probe => (BodyKind::Probe, 0, nothing),
+            Self::ProbeAnswer { cumulative } => (BodyKind::Probe, ANSWER, BodyBytes { word: cumulative, ..nothing }),
         };
         (Label { kind, flags }, words)
     }
 
     /// The body that was packed like this.
     #[inline]
-    pub(crate) fn unpack(label: &Label, words: Words) -> Self {
-        let Words { number, word, bytes: [attempt, _] } = words;
+    pub(crate) fn unpack(label: &Label, words: BodyBytes) -> Self {
+        let BodyBytes { number, word, bytes: [attempt, _] } = words;
         let answers = label.flags & ANSWER != 0;
         match label.kind {
-            Kind::Transfer if !answers => Self::Data { seq: number, attempt, credit: words.credit() },
-            Kind::Transfer => Self::Ack(words.header(label.flags)),
-            Kind::Nack => Self::Nack(words.header(label.flags)),
-            Kind::Cnp => Self::Cnp { seq: number, attempt },
-            Kind::DirectCnp => Self::DirectCnp,
-            Kind::DirectInt => Self::DirectInt { seq: number, attempt },
-            Kind::OrAck => Self::OrAck { seq: number, attempt, clock_ns: word },
-            Kind::Pause => Self::Pause,
-            Kind::Resume => Self::Resume,
-            Kind::Feedback => Self::Feedback(Rate::from_bps(u64::from(word) << 32 | u64::from(number))),
-            Kind::BlockNack => {
+            BodyKind::Transfer if !answers => Self::Data { seq: number, attempt, credit: words.credit() },
+            BodyKind::Transfer => Self::Ack(words.header(label.flags)),
+            BodyKind::Nack => Self::Nack(words.header(label.flags)),
+            BodyKind::Cnp => Self::Cnp { seq: number, attempt },
+            BodyKind::DirectCnp => Self::DirectCnp,
+            BodyKind::DirectInt => Self::DirectInt { seq: number, attempt },
+            BodyKind::OrAck => Self::OrAck { seq: number, attempt, clock_ns: word },
+            BodyKind::Pause => Self::Pause,
+            BodyKind::Resume => Self::Resume,
+            BodyKind::Feedback => Self::Feedback(Rate::from_bps(u64::from(word) << 32 | u64::from(number))),
+            BodyKind::BlockNack => {
                 let [low, high] = words.bytes.map(u64::from);
                 Self::BlockNack(BlockNack { block: number, missing: high << 40 | low << 32 | u64::from(word) })
             }
-            Kind::Request => Self::Request { packets: word },
-            Kind::Stop => Self::Stop,
-            Kind::Credit => Self::Credit { number },
-            Kind::Emulation => Self::Emulation { number, clock_ns: word },
-            Kind::Echo => Self::Echo(Echo { newest: number, map: word }),
-            Kind::Trimmed => Self::Trimmed { seq: number, attempt },
-            Kind::Probe if !answers => Self::Probe,
-            Kind::Probe => Self::ProbeAnswer { cumulative: word },
+            BodyKind::Request => Self::Request { packets: word },
+            BodyKind::Stop => Self::Stop,
+            BodyKind::Credit => Self::Credit { number },
+            BodyKind::Emulation => Self::Emulation { number, clock_ns: word },
+            BodyKind::Echo => Self::Echo(Echo { newest: number, map: word }),
+            BodyKind::Trimmed => Self::Trimmed { seq: number, attempt },
+            BodyKind::Probe if !answers => Self::Probe,
+            BodyKind::Probe => Self::ProbeAnswer { cumulative: word },
         }
     }
 }
@@ -258,7 +260,7 @@ fn flags_of(header: &AckHeader) -> u8 {
     ANSWER | if header.marked { MARKED } else { 0 }
 }
 
-impl Words {
+impl BodyBytes {
     /// Packs a reference to a packet.
     #[inline(always)]
     fn about(seq: u32, attempt: u8) -> Self {
@@ -296,7 +298,7 @@ mod tests {
         fn a_body_comes_back_as_it_went(
             (seq, word) in (any::<u32>(), 0..u32::MAX),
             (attempt, covers) in (any::<u8>(), any::<u8>()),
-            (marked, missing) in (any::<bool>(), 0..1u64 << MOST_PACKETS),
+            (marked, missing) in (any::<bool>(), 0..1u64 << MAX_PACKETS),
         ) {
             let header = AckHeader { seq, covers, cumulative: word, marked, attempt };
             let bodies = [
@@ -323,7 +325,7 @@ mod tests {
             ];
             for body in bodies {
                 let (label, words) = body.pack();
-                prop_assert_eq!(Kind::ALL[label.kind as usize], label.kind);
+                prop_assert_eq!(BodyKind::ALL[label.kind as usize], label.kind);
                 prop_assert_eq!(Body::unpack(&label, words), body);
             }
         }

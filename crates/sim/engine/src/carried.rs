@@ -3,17 +3,17 @@
 use fabric::Framed;
 use units::Time;
 
-use crate::body::{Body, Kind};
-use crate::packet::{Header, Packet, Report};
+use crate::body::{Body, BodyKind};
+use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 
 /// A packet and the data that it carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Carried {
     pub(crate) packet: Packet,
-    pub(crate) report: Report,
+    pub(crate) report: TelemetrySlot,
 }
 
-impl fabric::Item for Carried {
+impl fabric::QueueItem for Carried {
     #[inline]
     fn arrival(&self) -> fabric::Arrival {
         self.packet.arrival()
@@ -23,7 +23,8 @@ impl fabric::Item for Carried {
 impl Framed for Carried {
     #[inline]
     fn class(&self, control_first: bool) -> u8 {
-        if self.packet.is_signal() && matches!(self.packet.kind(), Kind::Pause | Kind::Resume | Kind::Feedback)
+        if self.packet.is_signal()
+            && matches!(self.packet.kind(), BodyKind::Pause | BodyKind::Resume | BodyKind::Feedback)
             || control_first && self.packet.arrival().control
         {
             return 0;
@@ -32,8 +33,8 @@ impl Framed for Carried {
     }
 
     fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
-        let header = Header { time: now, size: size as u16, class, ..Header::default() };
+        let header = ForwardingHeader { time: now, size: size as u16, class, ..ForwardingHeader::default() };
         let packet = Packet::new(header, if pause { Body::Pause } else { Body::Resume });
-        Self { packet, report: Report::NONE }
+        Self { packet, report: TelemetrySlot::NONE }
     }
 }

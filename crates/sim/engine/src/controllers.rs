@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use experiment::{Module, Setup};
+use experiment::{Setup, SwitchController};
 use fabric::{LinkId, SharedSwitch};
 use laws::Hop;
 use laws::lscc::{CalculationParams, FlowEntry, LimitingParams, RateCalculation, RateLimiting};
@@ -12,8 +12,8 @@ use units::{Bytes, Rate, Time};
 
 use crate::body::Body;
 use crate::carried::Carried;
-use crate::packet::{Header, Packet, Report};
-use crate::reports::{Record, Reports};
+use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
+use crate::reports::{Reports, TelemetryRecord};
 
 /// A packet that a controller sends: by this port, or by the route to its host.
 pub(crate) struct Act {
@@ -68,14 +68,14 @@ impl Controllers {
         for spec in setup.modules.iter().filter(|spec| out.contains(&spec.link.0)) {
             let port = (spec.link.0 - out.start) as usize;
             match spec.module {
-                Module::RateCalculation(params) => controllers.calculations.push(Calculation {
+                SwitchController::RateCalculation(params) => controllers.calculations.push(Calculation {
                     port,
                     params,
                     state: RateCalculation::new(params, vec![0; params.entries()]),
                     drained: 0,
                     next_at: Time::ZERO + params.period,
                 }),
-                Module::RateLimiting(params) => controllers.limitings.push(Limiting {
+                SwitchController::RateLimiting(params) => controllers.limitings.push(Limiting {
                     port,
                     datacenter: datacenter_of(setup, spec.link),
                     params,
@@ -149,7 +149,7 @@ impl Controllers {
                             .filter(|(_, (entry, heard))| *heard + reset > now && entry.is_chosen(now, params))
                             .map(|(&flow, _)| {
                                 let packet = to_source(Body::DirectCnp, flow, params.size, now, setup);
-                                Act { to: None, carried: Carried { packet, report: Report::NONE } }
+                                Act { to: None, carried: Carried { packet, report: TelemetrySlot::NONE } }
                             }),
                     );
                 }
@@ -206,10 +206,10 @@ impl Controllers {
         if let Some(reports) = reports {
             // The reports so far return with the pseudo queue as their last hop, and the packet starts again without
             // any.
-            let mut record = Record::default();
+            let mut record = TelemetryRecord::default();
             reports.hops(carried.report).iter().for_each(|&hop| record.add(hop));
             reports.forget(carried.report);
-            carried.report = Report::NONE;
+            carried.report = TelemetrySlot::NONE;
             let queue = limiting.state.occupancy(now);
             record.add(Hop {
                 time: now,
@@ -250,13 +250,13 @@ fn datacenter_of(setup: &Setup, link: LinkId) -> u16 {
 
 /// A rate on its way back, before all else.
 fn feedback(rate: Rate, now: Time) -> Carried {
-    let header = Header { time: now, size: FEEDBACK_SIZE, ..Header::default() };
-    Carried { packet: Packet::new(header, Body::Feedback(rate)), report: Report::NONE }
+    let header = ForwardingHeader { time: now, size: FEEDBACK_SIZE, ..ForwardingHeader::default() };
+    Carried { packet: Packet::new(header, Body::Feedback(rate)), report: TelemetrySlot::NONE }
 }
 
 /// A packet of a switch to the source of a flow.
 fn to_source(body: Body, flow: u32, size: u32, now: Time, setup: &Setup) -> Packet {
     let spec = &setup.flows[flow as usize];
     let (dst, size, class) = (spec.src.0, size as u16, spec.class);
-    Packet::new(Header { time: now, flow, dst, size, class, ..Header::default() }, body)
+    Packet::new(ForwardingHeader { time: now, flow, dst, size, class, ..ForwardingHeader::default() }, body)
 }

@@ -18,11 +18,11 @@ use experiment::{
     EngineStats, FlowOutcome, FlowSpec, LinkOutcome, Outcome, PauseSample, Predictions, RecordConfig, Recording, Setup,
 };
 use fabric::{LinkId, NodeId};
-use laws::{ControlLaw, Path};
+use laws::{ControlLaw, PathInfo};
 use thiserror::Error;
 use units::{Span, Time};
 
-use crate::host::{Context, Elsewhere, News};
+use crate::host::{Context, DependencyNotice, Elsewhere};
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::partition::Partition;
@@ -58,7 +58,7 @@ impl Threads {
 
 /// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct RunProgress {
     /// Simulated time.
     pub time: Time,
     /// Packets that switches forwarded and hosts received so far.
@@ -71,7 +71,7 @@ pub struct Progress {
 #[derive(Default)]
 struct Mailbox {
     mail: Vec<Mail>,
-    news: Vec<News>,
+    news: Vec<DependencyNotice>,
 }
 
 /// An internal error of the engine, found by [`run_checked`].
@@ -94,10 +94,10 @@ pub struct Broken {
 ///
 /// # Panics
 /// If a law or `make_law` panics.
-pub fn run<L, F>(setup: &Setup, threads: usize, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
+pub fn run<L, F>(setup: &Setup, threads: usize, make_law: F, progress: &mut dyn FnMut(RunProgress) -> bool) -> Outcome
 where
     L: ControlLaw + Send,
-    F: Fn(&FlowSpec, &Path) -> L + Sync,
+    F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
 {
     run_on(setup, Threads::up_to(threads), make_law, progress)
 }
@@ -106,10 +106,15 @@ where
 ///
 /// # Panics
 /// As [`run`].
-pub fn run_on<L, F>(setup: &Setup, threads: Threads, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
+pub fn run_on<L, F>(
+    setup: &Setup,
+    threads: Threads,
+    make_law: F,
+    progress: &mut dyn FnMut(RunProgress) -> bool,
+) -> Outcome
 where
     L: ControlLaw + Send,
-    F: Fn(&FlowSpec, &Path) -> L + Sync,
+    F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
 {
     gather(setup, run_partitions(setup, threads, &make_law, progress, Watched::default()))
 }
@@ -127,11 +132,11 @@ pub fn run_checked<L, F>(
     setup: &Setup,
     threads: usize,
     make_law: F,
-    progress: &mut dyn FnMut(Progress) -> bool,
+    progress: &mut dyn FnMut(RunProgress) -> bool,
 ) -> Result<Outcome, Broken>
 where
     L: ControlLaw + Send,
-    F: Fn(&FlowSpec, &Path) -> L + Sync,
+    F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
 {
     let found = Mutex::new(None);
     let watched = Watched { checks: Some(&found), record: None };
@@ -164,12 +169,12 @@ pub fn run_recorded<L, F>(
     setup: &Setup,
     threads: usize,
     make_law: F,
-    progress: &mut dyn FnMut(Progress) -> bool,
+    progress: &mut dyn FnMut(RunProgress) -> bool,
     record: &RecordConfig,
 ) -> Recorded
 where
     L: ControlLaw + Send,
-    F: Fn(&FlowSpec, &Path) -> L + Sync,
+    F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
 {
     let watched = Watched { checks: None, record: Some(record) };
     let mut ran = run_partitions(setup, Threads::up_to(threads), &make_law, progress, watched);
@@ -183,16 +188,16 @@ where
 #[derive(Clone, Copy, Default)]
 struct Watched<'a> {
     /// Sink of check failures, if the run is checked.
-    checks: Option<&'a Found>,
+    checks: Option<&'a FirstError>,
     /// Recording configuration, if the run is recorded.
     record: Option<&'a RecordConfig>,
 }
 
 /// The first error found: its node, the time up to which that had run, and a description.
-type Found = Mutex<Option<(NodeId, Time, String)>>;
+type FirstError = Mutex<Option<(NodeId, Time, String)>>;
 
 /// The partitions after a run.
-struct Ran<L> {
+struct FinishedPartitions<L> {
     partitions: Vec<Partition<L>>,
     ended: Time,
     /// Set if the caller ended the run before its time.
@@ -206,12 +211,12 @@ fn run_partitions<L, F>(
     setup: &Setup,
     threads: Threads,
     make_law: &F,
-    progress: &mut dyn FnMut(Progress) -> bool,
+    progress: &mut dyn FnMut(RunProgress) -> bool,
     Watched { checks, record }: Watched<'_>,
-) -> Ran<L>
+) -> FinishedPartitions<L>
 where
     L: ControlLaw + Send,
-    F: Fn(&FlowSpec, &Path) -> L + Sync,
+    F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
 {
     let layout = Layout::new(&setup.network);
     let (window, between) = lookaheads(&setup.network);
@@ -219,17 +224,17 @@ where
     let length = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
     let context = Context::new(setup, make_law);
     let count = layout.partitions();
-    let part = |index| Part {
+    let part = |index| PartitionState {
         partition: Partition::new(index, setup, &layout, window, record),
-        said: Said { next: Time::NEVER, open: 0, hops: 0, events: 0 },
+        said: PartitionStatus { next: Time::NEVER, open: 0, hops: 0, events: 0 },
     };
     let parts = (0..count).map(|index| Mutex::new(part(index))).collect();
     let boxes = [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect());
-    let work = Work { setup, context: &context, layout: &layout, parts, boxes, checks };
+    let work = EpochWork { setup, context: &context, layout: &layout, parts, boxes, checks };
 
     let meeting = Meeting::new(threads.most.clamp(1, count));
     let (ended, interrupted, used) = std::thread::scope(|scope| {
-        let mut crew = Crew { meeting: &meeting, is_there: false };
+        let mut crew = EngineThreads { meeting: &meeting, is_there: false };
         let mut epoch = Epoch { until: (Time::ZERO + length).min(setup.stop), turn: 0 };
         let mut spare = 0;
         loop {
@@ -241,7 +246,7 @@ where
             let said = work.said(meeting.threads);
             spare = said.spare;
             let until = epoch.until;
-            let goes_on = progress(Progress { time: until, packet_hops: said.hops, open: said.open });
+            let goes_on = progress(RunProgress { time: until, packet_hops: said.hops, open: said.open });
             let broken = checks.is_some_and(|found| lock(found).is_some());
             let is_over = until >= setup.stop || said.open == 0 || !said.next.is_set() || !goes_on || broken;
             let begins = until.max(Time::from_ps(said.next.ps() / window.unsigned_ps() * window.unsigned_ps()));
@@ -253,8 +258,8 @@ where
             epoch = Epoch { until: (begins + length).min(setup.stop), turn: epoch.turn ^ 1 };
         }
     });
-    let inner = |part: Mutex<Part<L>>| part.into_inner().unwrap_or_else(PoisonError::into_inner).partition;
-    Ran { partitions: work.parts.into_iter().map(inner).collect(), ended, interrupted, threads: used }
+    let inner = |part: Mutex<PartitionState<L>>| part.into_inner().unwrap_or_else(PoisonError::into_inner).partition;
+    FinishedPartitions { partitions: work.parts.into_iter().map(inner).collect(), ended, interrupted, threads: used }
 }
 
 /// A stretch of simulated time in which partitions do not affect each other.
@@ -266,14 +271,14 @@ struct Epoch {
 }
 
 /// A partition, and its state after the last epoch.
-struct Part<L> {
+struct PartitionState<L> {
     partition: Partition<L>,
-    said: Said,
+    said: PartitionStatus,
 }
 
 /// The state of a partition after an epoch.
 #[derive(Clone, Copy)]
-struct Said {
+struct PartitionStatus {
     /// The next active time of the partition, or of one to which it sent something.
     next: Time,
     /// Flows that have not ended.
@@ -294,22 +299,22 @@ struct AllSaid {
 }
 
 /// The partitions, and all that it takes to run them. Within an epoch one thread has a partition, so a lock never waits.
-struct Work<'a, L, F> {
+struct EpochWork<'a, L, F> {
     setup: &'a Setup,
     context: &'a Context<'a, F>,
     layout: &'a Layout,
-    parts: Vec<Mutex<Part<L>>>,
+    parts: Vec<Mutex<PartitionState<L>>>,
     /// Two of each, used in turn, so that mail of an epoch stays apart from that of the one before.
     boxes: [Vec<Mutex<Mailbox>>; 2],
     /// Errors found by checks; none if nothing is checked.
-    checks: Option<&'a Found>,
+    checks: Option<&'a FirstError>,
 }
 
-impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
+impl<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> EpochWork<'_, L, F> {
     /// Runs a partition through an epoch.
     fn step(&self, index: usize, epoch: Epoch) {
         let mut part = lock(&self.parts[index]);
-        let Part { partition, said } = &mut *part;
+        let PartitionState { partition, said } = &mut *part;
         let before = partition.events();
         self.collect(index, partition, epoch.turn ^ 1);
         partition.run(epoch.until, self.context);
@@ -318,7 +323,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
         {
             note(found, node, epoch.until, what);
         }
-        *said = Said {
+        *said = PartitionStatus {
             next: self.post(partition, epoch.turn),
             open: partition.hosts.open,
             hops: partition.plane.forwarded + partition.received,
@@ -369,7 +374,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
             lock(&boxes[mail.to]).mail.push(mail);
         }
         for news in std::mem::take(&mut partition.news) {
-            next = next.min(news.heard);
+            next = next.min(news.notified_at);
             let host = self.setup.flows[news.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
             lock(&boxes[to]).news.push(news);
@@ -390,7 +395,7 @@ impl<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Work<'_, L, F> {
 }
 
 /// Records an error; of several, that of the node with the lowest number is kept.
-fn note(found: &Found, node: NodeId, until: Time, what: String) {
+fn note(found: &FirstError, node: NodeId, until: Time, what: String) {
     let mut found = lock(found);
     if found.as_ref().is_none_or(|&(other, ..)| node < other) {
         *found = Some((node, until, what));
@@ -427,12 +432,17 @@ impl Meeting {
     }
 
     /// Runs the part of an epoch's work that belongs to the thread of this number.
-    fn share<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>, epoch: Epoch) {
+    fn share<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(
+        &self,
+        thread: usize,
+        work: &EpochWork<L, F>,
+        epoch: Epoch,
+    ) {
         (thread..work.parts.len()).step_by(self.threads).for_each(|index| work.step(index, epoch));
     }
 
     /// Runs the share of a thread that does not lead, epoch by epoch.
-    fn follow<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(&self, thread: usize, work: &Work<L, F>) {
+    fn follow<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(&self, thread: usize, work: &EpochWork<L, F>) {
         loop {
             self.barrier.wait();
             if self.is_over.load(Ordering::Relaxed) {
@@ -450,17 +460,17 @@ impl Meeting {
 }
 
 /// The threads that follow the leading one. They end when this is dropped.
-struct Crew<'a> {
+struct EngineThreads<'a> {
     meeting: &'a Meeting,
     is_there: bool,
 }
 
-impl<'env> Crew<'env> {
+impl<'env> EngineThreads<'env> {
     /// Runs an epoch on all threads; those that are not there yet are made.
-    fn run<'scope, L, F>(&mut self, scope: &'scope Scope<'scope, 'env>, work: &'env Work<'env, L, F>, epoch: Epoch)
+    fn run<'scope, L, F>(&mut self, scope: &'scope Scope<'scope, 'env>, work: &'env EpochWork<'env, L, F>, epoch: Epoch)
     where
         L: ControlLaw + Send,
-        F: Fn(&FlowSpec, &Path) -> L + Sync,
+        F: Fn(&FlowSpec, &PathInfo) -> L + Sync,
     {
         let meeting = self.meeting;
         if !self.is_there {
@@ -480,7 +490,7 @@ impl<'env> Crew<'env> {
     }
 }
 
-impl Drop for Crew<'_> {
+impl Drop for EngineThreads<'_> {
     fn drop(&mut self) {
         if self.is_there {
             self.meeting.is_over.store(true, Ordering::Relaxed);
@@ -489,8 +499,8 @@ impl Drop for Crew<'_> {
     }
 }
 
-fn gather<L: ControlLaw>(setup: &Setup, ran: Ran<L>) -> Outcome {
-    let Ran { mut partitions, ended, interrupted, threads } = ran;
+fn gather<L: ControlLaw>(setup: &Setup, ran: FinishedPartitions<L>) -> Outcome {
+    let FinishedPartitions { mut partitions, ended, interrupted, threads } = ran;
     let mut flows = vec![FlowOutcome::never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
@@ -609,9 +619,9 @@ mod tests {
             symmetric: false,
             flows,
             host: HostConfig::default(),
-            causes: experiment::Causes::default(),
+            causes: experiment::Dependencies::default(),
             modules: Vec::new(),
-            ties: experiment::Ties::default(),
+            ties: experiment::TieBreak::default(),
             series: experiment::SeriesConfig::default(),
             seed: 0,
             stop: Time::from_ms(100),
@@ -640,7 +650,7 @@ mod tests {
         setup(topology::dumbbell(&shape).unwrap(), (0..flows).map(flow).collect())
     }
 
-    fn law(_: &FlowSpec, path: &Path) -> Fixed {
+    fn law(_: &FlowSpec, path: &PathInfo) -> Fixed {
         Fixed::new(path, Params { window: Bytes::new(1 << 26), paced: false })
     }
 

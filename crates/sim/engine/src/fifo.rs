@@ -4,16 +4,16 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use fabric::Passage;
+use fabric::PortTransit;
 use units::Time;
 
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TelemetrySlot};
 use crate::prefetch::{self, AHEAD};
-use crate::ties::Since;
+use crate::tie_break::ScheduleKey;
 
 /// A link's ring: `size` places of the store from `base` on, a power of two.
 #[derive(Clone, Copy, Default)]
-struct Ring {
+struct LinkRing {
     base: u32,
     mask: u32,
     head: u32,
@@ -37,39 +37,39 @@ const LONG: u32 = 1 << 31;
 /// copies it instead of remapping it: it grows only a few times in a run.)
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
-struct Place(Packet);
+struct RingSlot(Packet);
 
-const _: () = assert!(size_of::<Place>() == 32);
+const _: () = assert!(size_of::<RingSlot>() == 32);
 
 /// Per-packet state stored outside of the packets.
 struct Beside {
     /// Set if any of it is kept.
     is_kept: bool,
     /// The reports carried by each packet; empty if packets carry none.
-    reports: Vec<Report>,
+    reports: Vec<TelemetrySlot>,
     /// The origin of each packet's event; empty if that does not matter.
-    since: Vec<Since>,
+    since: Vec<ScheduleKey>,
 }
 
 impl Beside {
     fn of(len: usize, carry: bool, timed: bool) -> Self {
         Self {
             is_kept: carry || timed,
-            reports: vec![Report::NONE; if carry { len } else { 0 }],
-            since: vec![Since::BEGINNING; if timed { len } else { 0 }],
+            reports: vec![TelemetrySlot::NONE; if carry { len } else { 0 }],
+            since: vec![ScheduleKey::BEGINNING; if timed { len } else { 0 }],
         }
     }
 
     fn resize(&mut self, len: usize) {
         if !self.reports.is_empty() {
-            self.reports.resize(len, Report::NONE);
+            self.reports.resize(len, TelemetrySlot::NONE);
         }
         if !self.since.is_empty() {
-            self.since.resize(len, Since::BEGINNING);
+            self.since.resize(len, ScheduleKey::BEGINNING);
         }
     }
 
-    fn set(&mut self, place: usize, (report, since): (Report, Since)) {
+    fn set(&mut self, place: usize, (report, since): (TelemetrySlot, ScheduleKey)) {
         if let Some(beside) = self.reports.get_mut(place) {
             *beside = report;
         }
@@ -78,15 +78,15 @@ impl Beside {
         }
     }
 
-    fn get(&self, place: usize) -> (Report, Since) {
+    fn get(&self, place: usize) -> (TelemetrySlot, ScheduleKey) {
         let report = self.reports.get(place).copied();
-        (report.unwrap_or(Report::NONE), self.since.get(place).copied().unwrap_or(Since::BEGINNING))
+        (report.unwrap_or(TelemetrySlot::NONE), self.since.get(place).copied().unwrap_or(ScheduleKey::BEGINNING))
     }
 }
 
 /// Up to [`CHUNK`] packets.
-struct Chunk {
-    places: Vec<Place>,
+struct RingChunk {
+    places: Vec<RingSlot>,
     beside: Beside,
 }
 
@@ -95,9 +95,9 @@ struct Aside {
     /// Per-packet state of the packets in the store.
     beside: Beside,
     /// Packets behind each link's ring.
-    chunks: Vec<VecDeque<Chunk>>,
+    chunks: Vec<VecDeque<RingChunk>>,
     /// The last chunk that was emptied, for the next that is needed.
-    spare: Option<Chunk>,
+    spare: Option<RingChunk>,
     /// Number of rings with packets behind them.
     long: usize,
     /// The range of links that contains all such rings, usually the inputs of one switch; empty if there are none.
@@ -106,10 +106,10 @@ struct Aside {
 
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
-    rings: Vec<Ring>,
+    rings: Vec<LinkRing>,
     /// Arrival time of each link's first packet; [`Time::NEVER`] for an empty link.
     heads: Vec<Time>,
-    store: Vec<Place>,
+    store: Vec<RingSlot>,
     aside: Aside,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
@@ -118,8 +118,8 @@ pub(crate) struct Fifos {
 impl Fifos {
     /// Creates the FIFOs of `links` links. Packets `carry` reports, and are `timed` by the origin of their events.
     pub(crate) fn new(links: usize, carry: bool, timed: bool) -> Self {
-        let store = vec![Place::default(); links * FIRST_SIZE as usize];
-        let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
+        let store = vec![RingSlot::default(); links * FIRST_SIZE as usize];
+        let ring = |link| LinkRing { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![Time::NEVER; links],
@@ -154,7 +154,7 @@ impl Fifos {
 
     /// Returns the report of the packet at position `behind` after the first of a link, if it is an acknowledgement.
     #[inline(always)]
-    pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<Report> {
+    pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<TelemetrySlot> {
         let ring = self.rings[link];
         let place = ring.place(behind);
         if ring.count() <= behind || !self.store[place].0.is_ack() {
@@ -172,7 +172,7 @@ impl Fifos {
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        self.append(link, &packet, (packet.time, packet.label), Report::NONE, Since::BEGINNING)
+        self.append(link, &packet, (packet.time, packet.label), TelemetrySlot::NONE, ScheduleKey::BEGINNING)
     }
 
     /// Appends a packet with its transit through a port, the data that it carries, and its tie-break key. Returns whether
@@ -182,22 +182,22 @@ impl Fifos {
         &mut self,
         link: usize,
         packet: &Packet,
-        passage: Passage,
-        report: Report,
-        since: Since,
+        passage: PortTransit,
+        report: TelemetrySlot,
+        since: ScheduleKey,
     ) -> bool {
         self.append(link, packet, (passage.arrives, packet.label_if(passage.marked)), report, since)
     }
 
-    /// Appends a packet. It is copied and then changed in its place, as in [`Parts::pass_on`].
+    /// Appends a packet. It is copied and then changed in its place, as in [`FifoParts::pass_on`].
     #[inline(always)]
     fn append(
         &mut self,
         link: usize,
         packet: &Packet,
         (time, label): (Time, u16),
-        report: Report,
-        since: Since,
+        report: TelemetrySlot,
+        since: ScheduleKey,
     ) -> bool {
         let mut ring = &mut self.rings[link];
         if ring.is_full() {
@@ -225,11 +225,11 @@ impl Fifos {
 
     /// Appends a packet behind a ring that is full.
     #[inline(never)]
-    fn push_behind(&mut self, link: usize, packet: Packet, beside: (Report, Since)) {
+    fn push_behind(&mut self, link: usize, packet: Packet, beside: (TelemetrySlot, ScheduleKey)) {
         let chunks = &mut self.aside.chunks[link];
         if chunks.back().is_none_or(|chunk| chunk.places.len() == CHUNK) {
             let (carry, timed) = (!self.aside.beside.reports.is_empty(), !self.aside.beside.since.is_empty());
-            let new = || Chunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, carry, timed) };
+            let new = || RingChunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, carry, timed) };
             chunks.push_back(self.aside.spare.take().unwrap_or_else(new));
         }
         let ring = &mut self.rings[link];
@@ -247,15 +247,15 @@ impl Fifos {
                 "a packet overtakes another on link {link}"
             );
             chunk.beside.set(chunk.places.len(), beside);
-            chunk.places.push(Place(packet));
+            chunk.places.push(RingSlot(packet));
         }
     }
 
     /// Returns the report carried by the packet at a place.
     #[inline(always)]
-    pub(crate) fn report(&self, place: usize) -> Report {
+    pub(crate) fn report(&self, place: usize) -> TelemetrySlot {
         let reports = &self.aside.beside.reports;
-        if reports.is_empty() { Report::NONE } else { reports[place] }
+        if reports.is_empty() { TelemetrySlot::NONE } else { reports[place] }
     }
 
     /// The packet at a place.
@@ -265,7 +265,7 @@ impl Fifos {
     }
 
     /// Moves packets from behind rings into them, if they have room, before packets are taken off these links until
-    /// `end` by [`Parts::drop_first`]. If a ring would run out before that, returns the time: the arrival of its last
+    /// `end` by [`FifoParts::drop_first`]. If a ring would run out before that, returns the time: the arrival of its last
     /// packet, which is after the first one.
     #[inline(always)]
     pub(crate) fn refill(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
@@ -361,9 +361,9 @@ impl Fifos {
     }
 
     /// Returns the origin of the event of a link's first packet.
-    pub(crate) fn since(&mut self, link: usize) -> Since {
+    pub(crate) fn since(&mut self, link: usize) -> ScheduleKey {
         let place = self.parts().first(link).0;
-        self.aside.beside.since.get(place).copied().unwrap_or(Since::BEGINNING)
+        self.aside.beside.since.get(place).copied().unwrap_or(ScheduleKey::BEGINNING)
     }
 
     /// Takes the first packet off a link that is not empty.
@@ -390,8 +390,8 @@ impl Fifos {
 
     /// Returns the state of the hot path, as slices: their addresses and lengths stay in registers.
     #[inline(always)]
-    pub(crate) fn parts(&mut self) -> Parts<'_> {
-        Parts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
+    pub(crate) fn parts(&mut self) -> FifoParts<'_> {
+        FifoParts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
     }
 
     /// Doubles a full ring, unless it has the largest size: then further packets go behind it. Returns whether the ring
@@ -405,7 +405,7 @@ impl Fifos {
         }
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
-            self.store.resize(self.store.len() + size as usize, Place::default());
+            self.store.resize(self.store.len() + size as usize, RingSlot::default());
             self.aside.beside.resize(self.store.len());
             base
         });
@@ -416,12 +416,12 @@ impl Fifos {
             self.aside.beside.set(to, beside);
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
-        self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
+        self.rings[link] = LinkRing { base, mask: size - 1, head: 0, len: old.len };
         true
     }
 }
 
-impl Ring {
+impl LinkRing {
     /// Returns whether it takes no packet as it is: it has no room, or others are behind it.
     #[inline(always)]
     fn is_full(self) -> bool {
@@ -435,7 +435,7 @@ impl Ring {
     /// Takes a place at the end of a ring that is not full, for a packet that arrives at `time`. Returns the place, and
     /// whether the ring was empty.
     #[inline(always)]
-    fn reserve(&mut self, store: &[Place], time: Time) -> (usize, bool) {
+    fn reserve(&mut self, store: &[RingSlot], time: Time) -> (usize, bool) {
         let place = self.place(self.len);
         prefetch::element(store, self.place(self.len + AHEAD));
         let was_empty = self.len == 0;
@@ -447,7 +447,7 @@ impl Ring {
 
     /// Releases the first place. Returns the arrival time of the next packet; [`Time::NEVER`] if there is none.
     #[inline(always)]
-    fn drop_first(&mut self, store: &[Place]) -> Time {
+    fn drop_first(&mut self, store: &[RingSlot]) -> Time {
         debug_assert!(self.len != 0 && self.len != LONG + 1, "nothing is left in the ring");
         self.head = (self.head + 1) & self.mask;
         self.len -= 1;
@@ -464,13 +464,13 @@ impl Ring {
 }
 
 /// The FIFOs while none of them grows.
-pub(crate) struct Parts<'a> {
-    rings: &'a mut [Ring],
+pub(crate) struct FifoParts<'a> {
+    rings: &'a mut [LinkRing],
     heads: &'a mut [Time],
-    store: &'a mut [Place],
+    store: &'a mut [RingSlot],
 }
 
-impl Parts<'_> {
+impl FifoParts<'_> {
     /// Returns whether a link must grow before it takes another packet.
     #[inline(always)]
     pub(crate) fn is_full(&self, link: usize) -> bool {

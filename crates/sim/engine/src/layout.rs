@@ -64,12 +64,12 @@ impl Layout {
 }
 
 /// No window is longer: a time inside it fits the merge's keys (44 bits).
-const LONGEST_WINDOW: Span = Span::from_ps(1 << 40);
+const MAX_WINDOW: Span = Span::from_ps(1 << 40);
 
 /// Returns the maximum length of a window, which is the shortest link delay, and the shortest link delay between
 /// partitions, if there is any.
 pub(crate) fn lookaheads(network: &Network) -> (Span, Option<Span>) {
-    let (mut window, mut between) = (LONGEST_WINDOW, None::<Span>);
+    let (mut window, mut between) = (MAX_WINDOW, None::<Span>);
     for link in network.links() {
         let delay = network.params()[link.params as usize].delay();
         let dc = |node: NodeId| network.nodes()[node.index()].datacenter;

@@ -23,10 +23,10 @@ mod prefetch;
 mod recorder;
 mod reports;
 mod schedule;
-mod shared;
+mod shared_buffer;
 mod ticks;
-mod ties;
+mod tie_break;
 
-pub use body::{Body, Kind};
-pub use event_loop::{Broken, Progress, Recorded, Threads, run, run_checked, run_on, run_recorded};
-pub use packet::{Header, Packet, Report};
+pub use body::{Body, BodyKind};
+pub use event_loop::{Broken, Recorded, RunProgress, Threads, run, run_checked, run_on, run_recorded};
+pub use packet::{ForwardingHeader, Packet, TelemetrySlot};

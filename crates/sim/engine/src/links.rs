@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 
 use experiment::{ByKind, DropCause, Setup};
 use fabric::{
-    HostId, LinkId, NodeId, Outages, Passage, Port, PortMode, PortOutlet, PortParams, RoutesFrom, switch_salt,
+    HostId, LinkId, NodeId, Outages, Port, PortMode, PortOutlet, PortParams, PortTransit, RoutesFrom, switch_salt,
 };
 use units::{Span, Time};
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::LossLog;
-use crate::reports::{Record, Reports};
+use crate::reports::{Reports, TelemetryRecord};
 use crate::schedule::Schedule;
-use crate::ties::Since;
+use crate::tie_break::ScheduleKey;
 
 /// A port and the destination of its link: one cache line.
 #[repr(align(64))]
 pub(crate) struct Egress {
     pub(crate) port: Port,
-    pub(crate) way: Way,
+    pub(crate) way: LinkDestination,
 }
 
 const _: () = assert!(size_of::<Egress>() == 64);
 
 /// Destination of a link's packets.
 #[derive(Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct LinkDestination {
     /// The receiving node's FIFO here, or [`ELSEWHERE`] and an outbox.
     target: u32,
     /// The receiving node here; none if it is in another partition.
@@ -38,7 +38,7 @@ pub(crate) struct Way {
 /// The bit of a target in another partition.
 const ELSEWHERE: u32 = 1 << 31;
 
-impl Way {
+impl LinkDestination {
     /// The way to a node of this partition.
     pub(crate) fn to_node(node: u32, fifo: u32) -> Self {
         debug_assert!(fifo < ELSEWHERE, "more links than numbers");
@@ -67,7 +67,7 @@ impl Way {
 /// Data that waits at a port with control before data: a FIFO in addition to those of the links. The port itself counts all
 /// that it has taken, so marks and drops need no replay.
 #[derive(Clone, Copy)]
-pub(crate) struct Overtaken {
+pub(crate) struct PriorityBacklog {
     /// The time at which the port has served all packets that do not wait.
     pub(crate) served_at: Time,
     pub(crate) fifo: u32,
@@ -85,30 +85,30 @@ pub(crate) struct Mail {
     pub(crate) node: u32,
     pub(crate) packets: Vec<Packet>,
     /// The report of each, if packets carry reports.
-    pub(crate) records: Vec<Option<Box<Record>>>,
+    pub(crate) records: Vec<Option<Box<TelemetryRecord>>>,
     /// The origin of each packet's event, if that matters.
-    pub(crate) since: Vec<Since>,
+    pub(crate) since: Vec<ScheduleKey>,
 }
 
 /// Ports and links, separate from the forwarding decision.
 pub(crate) struct Links {
     pub(crate) egress: Vec<Egress>,
     /// By link; without a FIFO if the port is not of that kind.
-    pub(crate) overtaken: Vec<Overtaken>,
+    pub(crate) overtaken: Vec<PriorityBacklog>,
     pub(crate) fifos: Fifos,
     pub(crate) outboxes: Vec<Mail>,
     pub(crate) schedule: Schedule,
     /// Reports, if packets carry them.
     pub(crate) reports: Option<Reports>,
     /// The origin of the event of the packet that leaves now, if that matters.
-    pub(crate) since: Option<Since>,
-    pub(crate) toll: Toll,
+    pub(crate) since: Option<ScheduleKey>,
+    pub(crate) toll: LossCounters,
     /// Links that are down at times. Their ports are of [`PortMode::Extended`], but for those of switches that share a buffer.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
 
 /// Loss counters, separate from the ports: ports stay within their cache line, and the hot loop pays nothing.
-pub(crate) struct Toll {
+pub(crate) struct LossCounters {
     /// By link.
     pub(crate) links: Vec<ByKind>,
     /// By flow: data packets, including those with a trimmed payload.
@@ -119,7 +119,7 @@ pub(crate) struct Toll {
     pub(crate) log: Option<Box<LossLog>>,
 }
 
-impl Toll {
+impl LossCounters {
     pub(crate) fn new(links: std::ops::Range<u32>, flows: usize, log: Option<Box<LossLog>>) -> Self {
         Self { links: vec![ByKind::default(); links.len()], flows: vec![0; flows], first_link: links.start, log }
     }
@@ -151,7 +151,7 @@ pub(crate) struct Failing {
     pub(crate) lost: u64,
 }
 
-impl Overtaken {
+impl PriorityBacklog {
     /// Records that data begins to wait at a port that will have served the rest at `served_at`.
     #[inline(always)]
     pub(crate) fn begin(&mut self, link: usize, served_at: Time, backlogged: &mut Vec<u32>) {
@@ -342,18 +342,18 @@ impl Links {
             self.fifos.push(fifo, packet);
             return;
         }
-        self.depart(link, &packet, Passage { arrives, ..passage });
+        self.depart(link, &packet, PortTransit { arrives, ..passage });
     }
 
     /// Sends waiting packets that enter service before `until`.
     #[inline(always)]
     pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
-        let Overtaken { fifo, mut served_at, .. } = self.overtaken[link];
+        let PriorityBacklog { fifo, mut served_at, .. } = self.overtaken[link];
         let fifo = fifo as usize;
         while served_at < until && !self.fifos.is_empty(fifo) {
             let packet = self.fifos.pop(fifo);
             served_at = served_at.max(packet.time) + params.service(packet.size.into());
-            self.depart(link, &packet, Passage { arrives: served_at + params.delay(), marked: false });
+            self.depart(link, &packet, PortTransit { arrives: served_at + params.delay(), marked: false });
         }
         self.overtaken[link].served_at = served_at;
         if self.fifos.is_empty(fifo) {
@@ -371,13 +371,13 @@ impl Links {
 
     /// Sends a packet on its way after its passage through a port.
     #[inline(always)]
-    pub(crate) fn depart(&mut self, link: usize, packet: &Packet, passage: Passage) {
-        self.depart_with(link, packet, passage, Report::NONE);
+    pub(crate) fn depart(&mut self, link: usize, packet: &Packet, passage: PortTransit) {
+        self.depart_with(link, packet, passage, TelemetrySlot::NONE);
     }
 
     /// Sends a packet on its way, with its report.
     #[inline(always)]
-    pub(crate) fn depart_with(&mut self, link: usize, packet: &Packet, passage: Passage, report: Report) {
+    pub(crate) fn depart_with(&mut self, link: usize, packet: &Packet, passage: PortTransit, report: TelemetrySlot) {
         if !self.failing.is_empty() && self.is_cut(link, packet, passage) {
             self.forget(report);
             return;
@@ -387,7 +387,13 @@ impl Links {
 
     /// Works as [`Links::depart_with`], for a link that is never down: see [`Links::failing`].
     #[inline(always)]
-    pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
+    pub(crate) fn depart_by(
+        &mut self,
+        way: LinkDestination,
+        packet: &Packet,
+        passage: PortTransit,
+        report: TelemetrySlot,
+    ) {
         if way.is_away() {
             let mail = &mut self.outboxes[way.place()];
             mail.packets.push(packet.passed(passage));
@@ -406,7 +412,7 @@ impl Links {
     /// Returns whether the link is down while a packet's last bit is on it. A pause frame is repeated until it is
     /// delivered, so none is lost; see [`crate::shared`].
     #[cold]
-    fn is_cut(&mut self, link: usize, packet: &Packet, passage: Passage) -> bool {
+    fn is_cut(&mut self, link: usize, packet: &Packet, passage: PortTransit) -> bool {
         let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
         let arrives = passage.arrives;
         let cut = !packet.is_frame() && failing.outages.cut(arrives - failing.delay, arrives);
@@ -419,7 +425,7 @@ impl Links {
 
     /// Releases the report of a lost packet.
     #[inline]
-    pub(crate) fn forget(&mut self, report: Report) {
+    pub(crate) fn forget(&mut self, report: TelemetrySlot) {
         if let Some(reports) = &mut self.reports {
             reports.forget(report);
         }
@@ -431,12 +437,12 @@ pub(crate) struct LinkOutlet<'a> {
     pub(crate) links: &'a mut Links,
     pub(crate) link: usize,
     /// Report of the packet that is queued. Only hosts' NICs have one to pass on, and these keep no packet back.
-    pub(crate) report: Report,
+    pub(crate) report: TelemetrySlot,
 }
 
 impl PortOutlet<Packet> for LinkOutlet<'_> {
     #[inline(always)]
-    fn send(&mut self, packet: Packet, passage: Passage) {
+    fn send(&mut self, packet: Packet, passage: PortTransit) {
         self.links.depart_with(self.link, &packet, passage, self.report);
     }
 
@@ -445,7 +451,7 @@ impl PortOutlet<Packet> for LinkOutlet<'_> {
         self.links.forget(self.report);
     }
 
-    fn lose(&mut self, packet: Packet, _: Passage) {
+    fn lose(&mut self, packet: Packet, _: PortTransit) {
         self.discard(packet, DropCause::Chance);
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct Entrants {
 }
 
 /// A tree that fits the number of entrants, and its first winner.
-pub(crate) enum Tree<'a> {
+pub(crate) enum MergeTree<'a> {
     /// One input: nothing to merge.
     One(Single, u64),
     /// Few, where traffic is sparse.
@@ -65,20 +65,20 @@ impl Entrants {
 
     /// Plays the first round.
     #[inline(always)]
-    pub(crate) fn tree(&mut self) -> Tree<'_> {
+    pub(crate) fn tree(&mut self) -> MergeTree<'_> {
         match &self.list[..] {
-            &[(since_start, input)] => Tree::One(Single { input }, key(since_start, 0)),
+            &[(since_start, input)] => MergeTree::One(Single { input }, key(since_start, 0)),
             list if list.len() <= 4 => {
                 let (tree, winner) = SmallTree::new(list);
-                Tree::Few(tree, winner)
+                MergeTree::Few(tree, winner)
             }
             list if list.len() <= 16 => {
                 let (tree, winner) = SmallTree::new(list);
-                Tree::Some(tree, winner)
+                MergeTree::Some(tree, winner)
             }
             list => {
                 let winner = self.large.fill(list);
-                Tree::Many(&mut self.large, winner)
+                MergeTree::Many(&mut self.large, winner)
             }
         }
     }
@@ -243,10 +243,10 @@ mod tests {
                 entrants.add(run[0], input);
             }
             let got = match entrants.tree() {
-                Tree::One(mut tree, winner) => merged(&mut tree, winner, &runs),
-                Tree::Few(mut tree, winner) => merged(&mut tree, winner, &runs),
-                Tree::Some(mut tree, winner) => merged(&mut tree, winner, &runs),
-                Tree::Many(tree, winner) => merged(tree, winner, &runs),
+                MergeTree::One(mut tree, winner) => merged(&mut tree, winner, &runs),
+                MergeTree::Few(mut tree, winner) => merged(&mut tree, winner, &runs),
+                MergeTree::Some(mut tree, winner) => merged(&mut tree, winner, &runs),
+                MergeTree::Many(tree, winner) => merged(tree, winner, &runs),
             };
             prop_assert_eq!(got, expected);
         }

@@ -1,21 +1,21 @@
 //! A packet on its way: 32 bytes, moved by value.
 
 use experiment::ByKind;
-use fabric::{Arrival, Item, Passage, path_hash};
+use fabric::{Arrival, PortTransit, QueueItem, path_hash};
 use flow::AckHeader;
 use units::Time;
 
-use crate::body::{ANSWER, Body, Kind, Label, MARKED, Words};
+use crate::body::{ANSWER, Body, BodyBytes, BodyKind, Label, MARKED};
 
 /// The place of the reports of the ports that a packet has passed, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Report(pub(crate) u32);
+pub struct TelemetrySlot(pub(crate) u32);
 
-impl Report {
+impl TelemetrySlot {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// Returns the reference of a report that a [`Wire`](crate::host::Wire) has under this number, over 0.
+    /// Returns the reference of a report that a [`Nic`](crate::host::Nic) has under this number, over 0.
     pub const fn numbered(number: u32) -> Self {
         Self(number)
     }
@@ -48,14 +48,14 @@ impl Report {
 
 /// Fields of every packet: its destination and how it is forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Header {
+pub struct ForwardingHeader {
     /// The time at which its last bit reaches its next node.
     pub time: Time,
     /// Its flow.
     pub flow: u32,
     /// Its destination host.
     pub dst: u32,
-    /// Entropy: selects among equal paths, with the flow, or alone ([`Header::pinned`]).
+    /// Entropy: selects among equal paths, with the flow, or alone ([`ForwardingHeader::pinned`]).
     pub entropy: u16,
     /// Bytes on the wire.
     pub size: u16,
@@ -74,7 +74,7 @@ pub struct Packet {
     pub flow: u32,
     /// Its destination host.
     pub dst: u32,
-    /// The body's [`Words`].
+    /// The body's [`BodyBytes`].
     number: u32,
     word: u32,
     /// Entropy: selects among equal paths.
@@ -82,7 +82,7 @@ pub struct Packet {
     /// Bytes on the wire.
     pub size: u16,
     bytes: [u8; 2],
-    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one comparison identifies
+    /// From the lowest bit: its class (3), its [`BodyKind`] (5), flags (8). One word, so that one comparison identifies
     /// data.
     pub(crate) label: u16,
 }
@@ -107,7 +107,7 @@ impl Packet {
             &mut counts.data
         } else if self.is_credit() {
             &mut counts.credits
-        } else if self.kind() == Kind::Transfer {
+        } else if self.kind() == BodyKind::Transfer {
             &mut counts.acks
         } else {
             &mut counts.signals
@@ -117,9 +117,9 @@ impl Packet {
 
     /// Creates a packet with this body.
     #[inline(always)]
-    pub fn new(header: Header, body: Body) -> Self {
-        let Header { time, flow, dst, entropy, size, class, pinned } = header;
-        let (label, Words { number, word, bytes }) = body.pack();
+    pub fn new(header: ForwardingHeader, body: Body) -> Self {
+        let ForwardingHeader { time, flow, dst, entropy, size, class, pinned } = header;
+        let (label, BodyBytes { number, word, bytes }) = body.pack();
         debug_assert!(class < 8, "there is no class {class}");
         let flags = label.flags | if pinned { PINNED } else { 0 };
         let label = flag(flags) | (label.kind as u16) << 3 | u16::from(class);
@@ -148,8 +148,8 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn words(&self) -> Words {
-        Words { number: self.number, word: self.word, bytes: self.bytes }
+    fn words(&self) -> BodyBytes {
+        BodyBytes { number: self.number, word: self.word, bytes: self.bytes }
     }
 
     /// Returns the header of an acknowledgement that is no signal: [`Packet::body`] if the kind is known already.
@@ -162,7 +162,7 @@ impl Packet {
     /// Returns the number in the flow and the transmission count of data, trimmed or not.
     #[inline(always)]
     pub(crate) fn transmission(&self) -> (u32, u8) {
-        debug_assert!(self.is_data() || self.is_of(Kind::Trimmed), "{:?} is no data", self.body());
+        debug_assert!(self.is_data() || self.is_of(BodyKind::Trimmed), "{:?} is no data", self.body());
         (self.number, self.bytes[0])
     }
 
@@ -175,7 +175,7 @@ impl Packet {
 
     /// The same packet with another body of the same kind.
     pub(crate) fn saying(self, body: Body) -> Self {
-        let (label, Words { number, word, bytes }) = body.pack();
+        let (label, BodyBytes { number, word, bytes }) = body.pack();
         debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
         Self { number, word, bytes, ..self }
     }
@@ -187,7 +187,7 @@ impl Packet {
         let (seq, attempt) = self.transmission();
         let &Self { time, flow, dst, entropy, .. } = self;
         let (size, class, pinned) = (header.min(self.size), self.class(), self.is_pinned());
-        Self::new(Header { time, flow, dst, entropy, size, class, pinned }, Body::Trimmed { seq, attempt })
+        Self::new(ForwardingHeader { time, flow, dst, entropy, size, class, pinned }, Body::Trimmed { seq, attempt })
     }
 
     /// The same packet at another time.
@@ -223,12 +223,12 @@ impl Packet {
 
     /// Returns its kind.
     #[inline]
-    pub fn kind(&self) -> Kind {
-        Kind::ALL[usize::from((self.label & KIND) >> 3)]
+    pub fn kind(&self) -> BodyKind {
+        BodyKind::ALL[usize::from((self.label & KIND) >> 3)]
     }
 
     #[inline(always)]
-    fn is_of(&self, kind: Kind) -> bool {
+    fn is_of(&self, kind: BodyKind) -> bool {
         self.label & KIND == (kind as u16) << 3
     }
 
@@ -247,13 +247,13 @@ impl Packet {
     /// Returns whether it pauses or resumes a class.
     #[inline]
     pub fn is_frame(&self) -> bool {
-        matches!(self.kind(), Kind::Pause | Kind::Resume)
+        matches!(self.kind(), BodyKind::Pause | BodyKind::Resume)
     }
 
     /// Returns whether it is of a kind that ports may have a credit queue for.
     #[inline(always)]
     pub fn is_credit(&self) -> bool {
-        self.is_of(Kind::Credit) || self.is_of(Kind::Emulation)
+        self.is_of(BodyKind::Credit) || self.is_of(BodyKind::Emulation)
     }
 
     /// Returns whether it is dropped before others.
@@ -318,7 +318,7 @@ impl Packet {
 
     /// The packet on the link behind a port.
     #[inline(always)]
-    pub(crate) fn passed(mut self, passage: Passage) -> Self {
+    pub(crate) fn passed(mut self, passage: PortTransit) -> Self {
         self.time = passage.arrives;
         self.mark(passage.marked);
         self
@@ -327,7 +327,7 @@ impl Packet {
     /// Returns whether it queues with data though it is none: a probe finds out the fate of the data before it.
     #[inline(always)]
     fn is_probe(&self) -> bool {
-        self.is_of(Kind::Probe) & !self.is_ack()
+        self.is_of(BodyKind::Probe) & !self.is_ack()
     }
 
     /// Returns the packet as seen by a port, arriving now. Only data is ECN-capable; all else but a probe is control.
@@ -347,7 +347,7 @@ impl Packet {
     }
 }
 
-impl Item for Packet {
+impl QueueItem for Packet {
     #[inline(always)]
     fn arrival(&self) -> Arrival {
         self.arrival()
@@ -373,11 +373,19 @@ mod tests {
 
     #[test]
     fn a_trimmed_packet_goes_where_it_went_as_control() {
-        let header = Header { flow: 3, dst: 4, entropy: 5, size: 4_160, class: 2, pinned: true, ..Header::default() };
+        let header = ForwardingHeader {
+            flow: 3,
+            dst: 4,
+            entropy: 5,
+            size: 4_160,
+            class: 2,
+            pinned: true,
+            ..ForwardingHeader::default()
+        };
         let mut data = Packet::new(header, Body::Data { seq: 7, attempt: 2, credit: Some(9) });
         data.mark(true);
         let trimmed = data.trimmed(64);
-        assert_eq!(trimmed, Packet::new(Header { size: 64, ..header }, Body::Trimmed { seq: 7, attempt: 2 }));
+        assert_eq!(trimmed, Packet::new(ForwardingHeader { size: 64, ..header }, Body::Trimmed { seq: 7, attempt: 2 }));
         assert!(trimmed.arrival().control && !trimmed.arrival().ecn_capable && trimmed.is_signal());
         assert_eq!((trimmed.transmission(), trimmed.path_hash(1)), ((7, 2), data.path_hash(1)));
         assert_eq!(Packet { size: 50, ..data }.trimmed(64).size, 50);

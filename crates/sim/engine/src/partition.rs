@@ -1,23 +1,23 @@
 //! One partition: the switches and hosts of one datacenter, run window by window.
 
-use experiment::{FlowSpec, LinkOutcome, RecordConfig, Recording, SenderEvent, Setup, Ties};
+use experiment::{FlowSpec, LinkOutcome, RecordConfig, Recording, SenderEvent, Setup, TieBreak};
 use fabric::{HostId, NodeId, NodeKind};
-use laws::{ControlLaw, Hop, Path};
+use laws::{ControlLaw, Hop, PathInfo};
 use units::{Span, Time};
 
-use crate::host::{Context, Hosts, News, Wire};
+use crate::host::{Context, DependencyNotice, Nic, PartitionHosts};
 use crate::layout::Layout;
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TelemetrySlot};
 use crate::plane::Plane;
 use crate::prefetch::AHEAD;
 use crate::recorder::identify;
-use crate::ties::HostTies;
+use crate::tie_break::HostTies;
 
 const NO_HOST: u32 = u32::MAX;
 
 pub(crate) struct Partition<L> {
     pub(crate) plane: Plane,
-    pub(crate) hosts: Hosts<L>,
+    pub(crate) hosts: PartitionHosts<L>,
     /// By node: its host's number here, or `NO_HOST`.
     host_of: Vec<u32>,
     /// By host here: its node.
@@ -29,7 +29,7 @@ pub(crate) struct Partition<L> {
     /// Number of events that hosts scheduled for themselves.
     pub(crate) acts: u64,
     /// Dependency notices for hosts of other partitions.
-    pub(crate) news: Vec<News>,
+    pub(crate) news: Vec<DependencyNotice>,
     /// By host here: state for tie-breaking; empty if ties need none.
     ties: Vec<HostTies>,
     /// By host here: its recorded flows; empty if the run is not recorded.
@@ -49,7 +49,7 @@ struct Checks {
 }
 
 /// A host's NIC: its port in the plane.
-struct Card<'a> {
+struct NicPort<'a> {
     plane: &'a mut Plane,
     node: usize,
     link: usize,
@@ -63,7 +63,7 @@ struct Noting<'a> {
     ties: Option<&'a mut HostTies>,
 }
 
-impl Card<'_> {
+impl NicPort<'_> {
     /// Records a packet that is about to be handed to the NIC.
     #[cold]
     fn note_packet(&mut self, packet: &Packet) {
@@ -78,7 +78,7 @@ impl Card<'_> {
     }
 }
 
-impl Wire for Card<'_> {
+impl Nic for NicPort<'_> {
     #[inline]
     fn idle_at(&self) -> Time {
         self.plane.idle_at(self.link)
@@ -93,7 +93,7 @@ impl Wire for Card<'_> {
     }
 
     #[inline]
-    fn transmit_with(&mut self, packet: Packet, report: Report) {
+    fn transmit_with(&mut self, packet: Packet, report: TelemetrySlot) {
         if self.noting.is_some() {
             self.note_packet(&packet);
         }
@@ -107,16 +107,16 @@ impl Wire for Card<'_> {
     }
 
     #[inline]
-    fn note(&mut self, note: Hop) -> Report {
+    fn note(&mut self, note: Hop) -> TelemetrySlot {
         self.plane.note(note)
     }
     #[inline]
-    fn hops(&self, report: Report) -> &[Hop] {
+    fn hops(&self, report: TelemetrySlot) -> &[Hop] {
         self.plane.hops(report)
     }
 
     #[inline]
-    fn forget(&mut self, report: Report) {
+    fn forget(&mut self, report: TelemetrySlot) {
         self.plane.forget(report);
     }
 }
@@ -144,7 +144,7 @@ impl<L: ControlLaw> Partition<L> {
         }
         let mut partition = Self {
             plane: Plane::new(index, setup, layout, window, record),
-            hosts: Hosts::new(&ids, setup),
+            hosts: PartitionHosts::new(&ids, setup),
             host_of,
             node_of,
             local_of,
@@ -155,7 +155,7 @@ impl<L: ControlLaw> Partition<L> {
             recorded: Vec::new(),
             checks: Checks::default(),
         };
-        if setup.ties == Ties::Scheduled {
+        if setup.ties == TieBreak::Scheduled {
             let input = |id: &HostId| setup.network.links()[setup.network.uplink(*id).index()].reverse;
             partition.ties = ids.iter().map(|id| HostTies::new(input(id), setup)).collect();
         }
@@ -183,7 +183,7 @@ impl<L: ControlLaw> Partition<L> {
     }
 
     /// Takes news to a host of this partition; between epochs only.
-    pub(crate) fn deliver_news(&mut self, news: News, setup: &Setup) {
+    pub(crate) fn deliver_news(&mut self, news: DependencyNotice, setup: &Setup) {
         let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()] as usize;
         if self.hosts.hear_of(host, news, setup).is_some() {
             self.wake(host);
@@ -191,7 +191,7 @@ impl<L: ControlLaw> Partition<L> {
     }
 
     /// Runs every window that begins before `until`; packets that arrive at `until` or later stay.
-    pub(crate) fn run<F: Fn(&FlowSpec, &Path) -> L>(&mut self, until: Time, context: &Context<F>) {
+    pub(crate) fn run<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, until: Time, context: &Context<F>) {
         while let Some(start) = self.plane.schedule().next_window(until) {
             let end = (start + self.plane.window()).min(until);
             for word in 0..self.plane.schedule().words() {
@@ -290,7 +290,7 @@ impl<L: ControlLaw> Partition<L> {
     }
 
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
-    fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
+    fn run_host<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
         let host = self.host_of[node] as usize;
         let (link, fifo) = self.plane.host_ports(node, context.setup);
         if !self.ties.is_empty() {
@@ -301,7 +301,7 @@ impl<L: ControlLaw> Partition<L> {
         }
         (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
         loop {
-            let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
+            let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting: None };
             while self.hosts.news.is_empty() {
                 let Some((arrival, local)) = due(card.plane, &self.hosts, node, host, (link, fifo), end) else {
                     return;
@@ -322,7 +322,7 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Runs a host in a recorded run.
     #[cold]
-    fn run_host_recorded<F: Fn(&FlowSpec, &Path) -> L>(
+    fn run_host_recorded<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         node: usize,
         (link, fifo): (usize, usize),
@@ -336,12 +336,12 @@ impl<L: ControlLaw> Partition<L> {
                 let (packet, report) = self.plane.pop(fifo);
                 self.plane.record_arrival(fifo, &packet, setup);
                 self.received += 1;
-                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                let mut card = NicPort { plane: &mut self.plane, node, link, setup, noting };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);
                 self.record_senders(host, arrival, Some(&packet), setup);
             } else {
                 self.acts += 1;
-                let mut card = Card { plane: &mut self.plane, node, link, setup, noting };
+                let mut card = NicPort { plane: &mut self.plane, node, link, setup, noting };
                 self.hosts.on_local(host, local, context, &mut card);
                 self.record_senders(host, local, None, setup);
             }
@@ -377,7 +377,7 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Runs a host with simultaneous events in the order in which they were scheduled.
     #[cold]
-    fn run_host_by_schedule<F: Fn(&FlowSpec, &Path) -> L>(
+    fn run_host_by_schedule<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         node: usize,
         (link, fifo): (usize, usize),
@@ -399,7 +399,7 @@ impl<L: ControlLaw> Partition<L> {
                 ties.arrives(&packet, since);
                 let noting = Some(Noting { ties: Some(ties) });
                 self.plane.record_arrival(fifo, &packet, context.setup);
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);
                 self.record_senders(host, now, Some(&packet), context.setup);
                 if packet.is_ack() {
@@ -409,7 +409,7 @@ impl<L: ControlLaw> Partition<L> {
                 self.acts += 1;
                 ties.acts(now);
                 let noting = Some(Noting { ties: Some(ties) });
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, noting };
+                let mut card = NicPort { plane: &mut self.plane, node, link, setup: context.setup, noting };
                 self.hosts.on_local(host, local, context, &mut card);
                 self.record_senders(host, now, None, context.setup);
             }
@@ -447,7 +447,7 @@ impl<L: ControlLaw> Partition<L> {
 #[inline(always)]
 fn due<L: ControlLaw>(
     plane: &mut Plane,
-    hosts: &Hosts<L>,
+    hosts: &PartitionHosts<L>,
     node: usize,
     host: usize,
     (link, fifo): (usize, usize),

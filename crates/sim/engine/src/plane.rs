@@ -6,18 +6,18 @@ mod outcome;
 use std::sync::Arc;
 
 use experiment::{DropCause, PortSample, Setup, SwitchSample};
-use fabric::{LinkId, NodeId, Passage, PortExtras, PortMode, PortParams};
+use fabric::{LinkId, NodeId, PortExtras, PortMode, PortParams, PortTransit};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
 use crate::links::{Chooser, Egress, LinkOutlet, Links, Mail, Salts, Stopped};
-use crate::merge::{DONE, Entrants, Merge, Tree, follow};
-use crate::packet::{Packet, Report};
+use crate::merge::{DONE, Entrants, Merge, MergeTree, follow};
+use crate::packet::{Packet, TelemetrySlot};
 use crate::recorder::{LossLog, Recorder};
 use crate::schedule::Schedule;
-use crate::shared::{Around, SharedNode};
+use crate::shared_buffer::{Around, SharedBufferNode};
 use crate::ticks::Ticks;
-use crate::ties::Since;
+use crate::tie_break::ScheduleKey;
 
 /// A port in [`PortMode::Extended`]; few ports are.
 struct Extended {
@@ -44,7 +44,7 @@ pub(crate) struct Plane {
     /// By link: its index in `extended`.
     extended_of: Vec<Option<u32>>,
     /// Switches that share their buffer.
-    shared: Vec<SharedNode>,
+    shared: Vec<SharedBufferNode>,
     /// By node: its index in `shared`.
     shared_of: Vec<Option<u32>>,
     entrants: Entrants,
@@ -65,7 +65,7 @@ impl Plane {
     }
 
     /// Sets the tie-break key of the event that the next packet to leave follows from.
-    pub(crate) fn follows(&mut self, since: Since) {
+    pub(crate) fn follows(&mut self, since: ScheduleKey) {
         self.links.since = Some(since);
     }
 
@@ -75,7 +75,7 @@ impl Plane {
     }
 
     /// Returns the first packet on a link that is not empty, and the origin of its event.
-    pub(crate) fn first(&mut self, fifo: usize) -> (Packet, Since) {
+    pub(crate) fn first(&mut self, fifo: usize) -> (Packet, ScheduleKey) {
         (*self.links.fifos.parts().first(fifo).1, self.links.fifos.since(fifo))
     }
 
@@ -92,7 +92,7 @@ impl Plane {
 
     /// Removes the first packet of a link that is not empty, with the data that it carries.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
+    pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, TelemetrySlot) {
         let (place, _) = self.links.fifos.pop_place(fifo);
         (self.links.fifos.at(place), self.links.fifos.report(place))
     }
@@ -114,8 +114,8 @@ impl Plane {
     }
 
     /// Stores a note that is attached to a packet from its sender on.
-    pub(crate) fn note(&mut self, note: Hop) -> Report {
-        let mut report = Report::NONE;
+    pub(crate) fn note(&mut self, note: Hop) -> TelemetrySlot {
+        let mut report = TelemetrySlot::NONE;
         if let Some(reports) = &mut self.links.reports {
             reports.add(&mut report, note);
         }
@@ -124,12 +124,12 @@ impl Plane {
 
     /// Releases a report that was read, or lost.
     #[inline]
-    pub(crate) fn forget(&mut self, report: Report) {
+    pub(crate) fn forget(&mut self, report: TelemetrySlot) {
         self.links.forget(report);
     }
 
     #[inline]
-    pub(crate) fn hops(&self, report: Report) -> &[Hop] {
+    pub(crate) fn hops(&self, report: TelemetrySlot) -> &[Hop] {
         self.links.reports.as_ref().map_or(&[], |reports| reports.hops(report))
     }
 
@@ -196,10 +196,10 @@ impl Plane {
             return;
         }
         match entrants.tree() {
-            Tree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            Tree::Few(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            Tree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
-            Tree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
+            MergeTree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            MergeTree::Few(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            MergeTree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            MergeTree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
         }
         // Only the links that had something may have another first packet now.
         next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
@@ -251,10 +251,10 @@ impl Plane {
     ) {
         let (switch, mut around) = self.around(node, place, window.1, setup);
         let arrived = match entrants.tree() {
-            Tree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            Tree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            Tree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
-            Tree::Many(tree, winner) => switch.run(tree, winner, window, &mut around),
+            MergeTree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            MergeTree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            MergeTree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            MergeTree::Many(tree, winner) => switch.run(tree, winner, window, &mut around),
         };
         switch.finish(window.2, &mut around);
         self.forwarded += arrived;
@@ -267,7 +267,7 @@ impl Plane {
         place: usize,
         from: Time,
         setup: &'a Setup,
-    ) -> (&'a mut SharedNode, Around<'a>) {
+    ) -> (&'a mut SharedBufferNode, Around<'a>) {
         let (chooser, salts) = (self.chooser(node, from, setup), self.salts());
         let around = Around {
             chooser,
@@ -366,7 +366,7 @@ impl Plane {
 
     /// Queues a packet that a host sends at `packet.time`, with its report.
     #[inline(always)]
-    pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
+    pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: TelemetrySlot, setup: &Setup) {
         let port = &mut self.links.egress[link].port;
         if port.mode != PortMode::Fifo {
             return self.enqueue_extended(link, packet, report, setup);
@@ -391,7 +391,7 @@ impl Plane {
         } else if let Some(passage) = port.enqueue(&self.params[port.params as usize], salt, &packet.arrival()) {
             let way = *way;
             debug_assert!(!self.links.failing.contains_key(&(link as u32)), "link {link} may be down");
-            self.links.depart_by(way, &packet, passage, Report::NONE);
+            self.links.depart_by(way, &packet, passage, TelemetrySlot::NONE);
         } else {
             self.links.toll.count(link, &packet, DropCause::Full);
         }
@@ -405,7 +405,7 @@ impl Plane {
             let (salt, backlogged) = (self.salt(link), &mut self.backlogged[node]);
             return self.links.enqueue_by_priority(link, packet, params, salt, backlogged);
         }
-        self.enqueue_extended(link, packet, Report::NONE, setup);
+        self.enqueue_extended(link, packet, TelemetrySlot::NONE, setup);
         let Some(place) = self.extended_of[link] else { return };
         let port = &mut self.extended[place as usize];
         if !port.listed && port.extras.has_waiting() {
@@ -415,7 +415,7 @@ impl Plane {
     }
 
     /// Queues a packet, with its report, at a port in [`PortMode::Extended`].
-    fn enqueue_extended(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
+    fn enqueue_extended(&mut self, link: usize, packet: Packet, report: TelemetrySlot, setup: &Setup) {
         self.sample_until(link, packet.time, setup);
         let salt = self.salt(link);
         let Some(place) = self.extended_of[link] else { return debug_assert!(false, "link {link} has no extras") };
@@ -461,7 +461,7 @@ impl Plane {
         let salt = self.salt(link);
         let mut port = self.links.egress[link].port;
         let params = &self.params[port.params as usize];
-        let mut outlet = LinkOutlet { links: &mut self.links, link, report: Report::NONE };
+        let mut outlet = LinkOutlet { links: &mut self.links, link, report: TelemetrySlot::NONE };
         self.extended[place as usize].extras.advance(&mut port, params, salt, until, &mut outlet);
         self.links.egress[link].port = port;
     }
@@ -510,9 +510,10 @@ impl Plane {
         for packet in mail.packets {
             let report = match (&mut self.links.reports, records.next().flatten()) {
                 (Some(reports), Some(record)) => reports.insert(&record),
-                _ => Report::NONE,
+                _ => TelemetrySlot::NONE,
             };
-            let (passed, since) = (Passage { arrives: packet.time, marked: false }, since.next().unwrap_or_default());
+            let (passed, since) =
+                (PortTransit { arrives: packet.time, marked: false }, since.next().unwrap_or_default());
             if self.links.fifos.push_passed(mail.fifo as usize, &packet, passed, report, since) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time);
             }

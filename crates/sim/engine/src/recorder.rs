@@ -62,7 +62,7 @@ pub(crate) struct Recorder {
     /// By FIFO of the partition: its link.
     links: Vec<u32>,
     /// By FIFO: the spans of its link that have not passed.
-    meters: BTreeMap<usize, Meter>,
+    meters: BTreeMap<usize, LinkUseMeter>,
     uses: BTreeMap<LinkUse, u64>,
     /// Packets of recorded flows handed to the NIC since the last [`Recorder::take_sent`].
     sent: Vec<(u32, PacketId)>,
@@ -71,13 +71,13 @@ pub(crate) struct Recorder {
 }
 
 /// Spans of a link, in order of their beginnings.
-struct Meter {
+struct LinkUseMeter {
     spans: Vec<LinkSpan>,
     next: usize,
     active: Vec<LinkSpan>,
 }
 
-impl Meter {
+impl LinkUseMeter {
     /// Adds a packet's time on the link to the spans that it falls in.
     fn count(&mut self, begin: Time, end: Time, flow: FlowId, uses: &mut BTreeMap<LinkUse, u64>) {
         while let Some(&span) = self.spans.get(self.next).filter(|span| span.start < end) {
@@ -101,7 +101,7 @@ impl Recorder {
         for (place, flow) in (0..).zip(&config.flows) {
             places[flow.0 as usize] = place;
         }
-        let (mut links, mut meters) = (Vec::new(), BTreeMap::<usize, Meter>::new());
+        let (mut links, mut meters) = (Vec::new(), BTreeMap::<usize, LinkUseMeter>::new());
         let mut fifo_of = BTreeMap::new();
         for (link, details) in (0u32..).zip(setup.network.links()) {
             if layout.partition_of(details.to) == index {
@@ -115,7 +115,7 @@ impl Recorder {
         spans.sort_unstable_by_key(|span| (span.link, span.start, span.end, span.tag));
         for span in spans {
             if let Some(&fifo) = fifo_of.get(&span.link.0) {
-                let meter = Meter { spans: Vec::new(), next: 0, active: Vec::new() };
+                let meter = LinkUseMeter { spans: Vec::new(), next: 0, active: Vec::new() };
                 meters.entry(fifo).or_insert(meter).spans.push(span);
             }
         }

@@ -8,7 +8,7 @@ use engine::Packet;
 use experiment::{FlowSpec, Outcome, Setup, Start};
 use fabric::topology::{Dumbbell, FatTrees, dumbbell};
 use fabric::{HostId, PortConfig};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use peak_alloc::PeakAlloc;
 use units::{Bytes, Rate, Span, Time};
 
@@ -26,9 +26,9 @@ fn held_by_a_run(window: u64) -> usize {
     let network = dumbbell(&Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: true });
     let network = network.expect("the dumbbell is whole");
     let setup = setup(network, vec![flow(0, 1, 1 << 40)], Time::from_ms(49));
-    let settings = [("window", Value::Bytes(Bytes::new(window * 4_096)))];
+    let settings = [("window", ParamValue::Bytes(Bytes::new(window * 4_096)))];
     let (before, mut held) = (HEAP.current_usage(), 0);
-    let outcome = engine::run(&setup, 1, common::law(Kind::Fixed, &settings), &mut |_| {
+    let outcome = engine::run(&setup, 1, common::law(LawKind::Fixed, &settings), &mut |_| {
         held = HEAP.current_usage() - before;
         true
     });
@@ -68,7 +68,7 @@ fn crowd(flows: u32, active: u32) -> Setup {
 
 /// Runs it on one thread under `UnoCC`, to the last flow's end. Also returns the average number of concurrent flows.
 fn run_crowd(setup: &Setup) -> (Outcome, u64) {
-    let outcome = common::run(setup, Kind::UnoCc, &[]);
+    let outcome = common::run(setup, LawKind::UnoCc, &[]);
     let lasted: u64 = outcome.flows.iter().map(|flow| flow.completed.since(flow.started).unsigned_ps() >> 10).sum();
     let active = lasted / (outcome.ended.ps() >> 10);
     (outcome, active)

@@ -5,11 +5,11 @@
 //! acknowledgements only the last one counts.
 
 use fabric::{Burst, Ways};
-use flow::PathChoice;
+use flow::LoadBalancing;
 use units::Span;
 
 use crate::setup::{FlowSpec, Setup};
-use crate::start::{Cause, FlowId};
+use crate::start::{Dependency, FlowId};
 
 /// The ideal times of a run's flows.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ impl<'a> Ideals<'a> {
         // A flow that changes its path has packets on the old path and on the new one.
         let over_all = ways.change()
             || match setup.host.path {
-                PathChoice::PerFlow => false,
-                PathChoice::AfterTimeout
-                | PathChoice::PerPacket(_)
-                | PathChoice::UnoLb(_)
-                | PathChoice::Plb(_)
-                | PathChoice::Reps(_) => true,
+                LoadBalancing::PerFlow => false,
+                LoadBalancing::AfterTimeout
+                | LoadBalancing::PerPacket(_)
+                | LoadBalancing::UnoLb(_)
+                | LoadBalancing::Plb(_)
+                | LoadBalancing::Reps(_) => true,
             };
         Self { setup, ways, over_all }
     }
@@ -66,12 +66,12 @@ impl<'a> Ideals<'a> {
 
     /// Returns the minimum time from the start of a dependency's flow, which ends within `ideal`, until the sender of
     /// `flow`, which waits for it, is notified.
-    pub fn until_heard(&mut self, cause: Cause, ideal: Span, flow: &FlowSpec) -> Span {
+    pub fn until_heard(&mut self, cause: Dependency, ideal: Span, flow: &FlowSpec) -> Span {
         let setup = self.setup;
         let happens = match cause {
-            Cause::Complete(_) => ideal,
-            Cause::Received(FlowId(of)) => ideal - self.back(&setup.flows[of as usize]),
-            Cause::Begun(_) => Span::ZERO,
+            Dependency::Complete(_) => ideal,
+            Dependency::Received(FlowId(of)) => ideal - self.back(&setup.flows[of as usize]),
+            Dependency::Begun(_) => Span::ZERO,
         };
         happens + setup.news_takes(cause, flow)
     }

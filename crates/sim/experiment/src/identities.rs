@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::setup::Setup;
 
 /// The longest packet on the wire, in bytes.
-const LONGEST: u64 = 65_535;
+const MAX: u64 = 65_535;
 
 /// Returns the identities that a simulated run breaks, a line each.
 pub fn broken_identities(setup: &Setup, outcome: &Outcome) -> Vec<String> {
@@ -124,8 +124,7 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let lasted = outcome.until.since(Time::ZERO);
     let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, link_outcome)| {
         let port = setup.network.port(link).config();
-        let most =
-            port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(LONGEST);
+        let most = port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(MAX);
         (port.tick == Tick::NONE && link_outcome.bytes.get() > most).then_some((link, link_outcome.bytes, most))
     });
     let (link, bytes, most) = broken.next()?;

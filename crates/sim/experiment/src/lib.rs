@@ -29,8 +29,8 @@ pub use recording::{
 };
 pub use series::{FlowSample, PauseSample, PortSample, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, Coding, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig,
-    Setup, Ties,
+    Clocks, Cnp, Coding, FlowSpec, HostConfig, InitialQuantum, OnRampConfig, PathBounds, SeriesConfig, Setup,
+    SwitchController, SwitchControllerSpec, TieBreak,
 };
-pub use start::{Cause, CauseSet, Causes, FlowId, Start};
+pub use start::{Dependencies, Dependency, DependencySet, FlowId, Start};
 pub use waits::{Pending, Waits};

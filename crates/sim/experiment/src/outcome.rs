@@ -3,7 +3,7 @@
 use fabric::{LinkId, NodeId};
 use flow::FlowStats;
 use flow::credits::CreditStats;
-use laws::Acted;
+use laws::LawActions;
 use units::{Bytes, Span, Time};
 
 use crate::predictions::Predictions;
@@ -21,7 +21,7 @@ pub struct FlowOutcome {
     /// The sender's counters.
     pub stats: FlowStats,
     /// Number of actions of its law.
-    pub acted: Acted,
+    pub acted: LawActions,
     /// Counters of its credits, if they schedule it. Those still in hand when a run ends are neither used nor wasted,
     /// and those in flight not received.
     pub credits: CreditStats,
@@ -35,7 +35,7 @@ impl FlowOutcome {
             completed: Time::NEVER,
             delivered: Bytes::ZERO,
             stats: FlowStats::default(),
-            acted: Acted::default(),
+            acted: LawActions::default(),
             credits: CreditStats::default(),
         }
     }

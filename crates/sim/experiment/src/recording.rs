@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fabric::{DropCause, LinkId};
-use laws::Acted;
+use laws::LawActions;
 use units::{Bytes, Time};
 
 use crate::start::FlowId;
@@ -156,7 +156,7 @@ pub struct SenderView {
     /// Packets that were declared lost and were sent again so far.
     pub retransmits: u64,
     /// Actions of the law so far.
-    pub acted: Acted,
+    pub acted: LawActions,
 }
 
 /// Condition that a sender's next packet waits for.

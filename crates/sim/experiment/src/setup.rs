@@ -1,12 +1,12 @@
 //! Input of a run: the network, the flows, the behaviour of hosts, the samples.
 
 use fabric::{CLASSES, HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
-use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
-use laws::Path;
+use flow::{Blocks, FlowCoding, LoadBalancing, LossTimer, Recovery, TcpConfig};
+use laws::PathInfo;
 use units::{Bytes, Rate, Span, Tick, Time};
 
 use crate::jitter::Jitter;
-use crate::start::{Causes, FlowId, Start};
+use crate::start::{Dependencies, FlowId, Start};
 
 /// One flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,7 +46,7 @@ pub struct Cnp {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OnRampConfig {
     /// The rule.
-    pub params: laws::on_ramp::Params,
+    pub params: laws::on_ramp::OnRampParams,
     /// Set if the rule's threshold counts from the base one-way delay of a flow's own path, over the routes that hold
     /// when a packet leaves, and not from zero.
     pub over_base: bool,
@@ -71,16 +71,16 @@ pub struct Clocks {
 
 /// A controller in a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ModuleSpec {
+pub struct SwitchControllerSpec {
     /// The switch's port: towards the long haul.
     pub link: LinkId,
     /// Its function.
-    pub module: Module,
+    pub module: SwitchController,
 }
 
 /// Controllers in switches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Module {
+pub enum SwitchController {
     /// LSCC's rate calculation, for traffic that arrives over the long haul.
     RateCalculation(laws::lscc::CalculationParams),
     /// LSCC's rate limiting, for traffic that leaves over the long haul.
@@ -91,12 +91,12 @@ pub enum Module {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Coding {
     /// The blocks of a flow.
-    pub code: Code,
+    pub code: FlowCoding,
     /// The time after a block's first packet at which its receiver requests the block; none: the longest wait in all
     /// queues of the forward path, or the base round trip if a queue has no limit, and the time that a block takes on
     /// the narrowest link of all equal paths.
     pub block_timer: Option<Span>,
-    /// Set if gaps in subflows trigger requests, too: if each keeps its order, so not under [`PathChoice::PerPacket`].
+    /// Set if gaps in subflows trigger requests, too: if each keeps its order, so not under [`LoadBalancing::PerPacket`].
     pub gaps: bool,
     /// Set if senders retransmit without a request: [`flow::SenderCoding::eager`].
     pub eager: bool,
@@ -119,7 +119,7 @@ impl InitialQuantum {
     pub const NONE: Self = Self::Bytes(Bytes::ZERO);
 
     /// Returns the quantum, in payload, of a flow on `path` with a law that begins with `window`.
-    pub fn of(self, window: Bytes, path: &Path) -> Bytes {
+    pub fn of(self, window: Bytes, path: &PathInfo) -> Bytes {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Window => window.min(path.bdp()),
@@ -141,7 +141,7 @@ pub struct HostConfig {
     /// The maximum delay of an acknowledgement if `ack_every` is over 1; none chooses a quarter of the base round trip.
     pub ack_delay: Option<Span>,
     /// Path choice.
-    pub path: PathChoice,
+    pub path: LoadBalancing,
     /// Erasure coding of flows that ask for it; only with [`Recovery::Selective`].
     pub coding: Option<Coding>,
     /// Reordering tolerance; none chooses a quarter of the base round trip, and, if packets are sprayed or take turns
@@ -194,7 +194,7 @@ pub struct HostConfig {
     /// Linux's FQ (`initial_quantum`, tc-fq(8)).
     pub initial_quantum: InitialQuantum,
     /// Set if hosts know the size of flows, as from applications that announce the length of their messages. Laws then
-    /// receive the remaining bytes ([`laws::Ack::left`]), and `initial_quantum` lets flows go first that have less than
+    /// receive the remaining bytes ([`laws::Ack::bytes_remaining`]), and `initial_quantum` lets flows go first that have less than
     /// that left to send, even if they have sent more.
     pub known_sizes: bool,
     /// Set if hosts send credits for data that they are to receive, at their link's rate, in turn to all flows that ask
@@ -206,7 +206,7 @@ pub struct HostConfig {
     /// Maximum random addition to each round trip that a law receives ([`flow::Noise`]).
     pub rtt_noise: Span,
     /// Delay of arrived packets in a host before its transport receives them. None is no time. Not under
-    /// [`Ties::Scheduled`].
+    /// [`TieBreak::Scheduled`].
     pub jitter: Option<Jitter>,
     /// Functions of Linux's TCP between flows and their laws. Only with [`Recovery::Selective`] and one law a flow.
     pub tcp: TcpConfig,
@@ -223,7 +223,7 @@ impl Default for HostConfig {
             ack_size: 64,
             ack_every: 1,
             ack_delay: None,
-            path: PathChoice::PerFlow,
+            path: LoadBalancing::PerFlow,
             coding: None,
             reordering: None,
             rto_min: None,
@@ -291,11 +291,11 @@ pub struct Setup {
     /// The flows by [`FlowId`].
     pub flows: Vec<FlowSpec>,
     /// Dependencies of flows: the sets that their starts name.
-    pub causes: Causes,
+    pub causes: Dependencies,
     /// The behaviour of hosts.
     pub host: HostConfig,
     /// Controllers in switches.
-    pub modules: Vec<ModuleSpec>,
+    pub modules: Vec<SwitchControllerSpec>,
     /// Objects to sample.
     pub series: SeriesConfig,
     /// Seed of all random numbers.
@@ -305,12 +305,12 @@ pub struct Setup {
     /// The shortest control loop of the network: the base round trip between two hosts of one datacenter.
     pub intra_rtt: Span,
     /// The order of simultaneous events.
-    pub ties: Ties,
+    pub ties: TieBreak,
 }
 
 /// The order in which a node handles simultaneous events.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Ties {
+pub enum TieBreak {
     /// At a switch: arrivals by input. At a host: arrivals, then the host's own events.
     #[default]
     Input,
@@ -321,7 +321,7 @@ pub enum Ties {
 
 /// Properties of the equal paths between two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Paths {
+pub struct PathBounds {
     /// Base round trip of a packet and its acknowledgement, over the first path.
     pub base_rtt: Span,
     /// The additional base round trip of the slowest path.
@@ -337,7 +337,7 @@ pub struct Paths {
     pub longest_wait_there: Option<Span>,
 }
 
-impl Paths {
+impl PathBounds {
     /// Returns the longest wait on the forward path as used for coded flows: a base round trip if a queue has no limit.
     pub fn wait_there(&self) -> Span {
         self.longest_wait_there.unwrap_or(self.base_rtt)
@@ -356,7 +356,7 @@ impl Setup {
 
     /// Returns the properties of the equal paths between two hosts for packets of `payload` bytes; of the first path
     /// unless stated otherwise.
-    pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> Paths {
+    pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> PathBounds {
         let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
         let (data, ack) = (payload + self.host.header, self.host.ack_size);
@@ -366,7 +366,7 @@ impl Setup {
             [(&there, data), (&back, ack)].map(|(path, size)| self.more_over(path, size, |_| Some(Span::ZERO)));
         let [longest_wait_there, longest_wait_back] =
             [(&there, data), (&back, ack)].map(|(path, size)| self.more_over(path, size, wait));
-        Paths {
+        PathBounds {
             base_rtt: base_rtt(&self.network, &there, &back, data, ack),
             spread: spread.into_iter().flatten().sum(),
             line_rate: rates.fold(Rate::MAX, Rate::min),
@@ -381,7 +381,7 @@ impl Setup {
     fn more_over(&self, path: &[LinkId], size: u32, wait: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
         let most = self
             .routes
-            .dearest(&self.network, path, |link| Some(wait(link)? + base_one_way(&self.network, &[link], size)));
+            .slowest_path(&self.network, path, |link| Some(wait(link)? + base_one_way(&self.network, &[link], size)));
         Some(most? - base_one_way(&self.network, path, size))
     }
 
@@ -396,9 +396,9 @@ impl Setup {
     }
 
     /// Returns the path information for a flow's law.
-    pub fn law_path(&self, spec: &FlowSpec) -> Path {
+    pub fn law_path(&self, spec: &FlowSpec) -> PathInfo {
         let paths = self.paths(spec.src, spec.dst, self.host.mss);
-        Path {
+        PathInfo {
             base_rtt: paths.base_rtt,
             intra_rtt: self.intra_rtt,
             line_rate: paths.line_rate,
@@ -417,7 +417,7 @@ impl Setup {
     pub fn history(&self) -> u8 {
         match self.host.path {
             _ if self.host.coding.is_none_or(|coding| !coding.history) => 0,
-            PathChoice::UnoLb(unolb) => unolb.subflows,
+            LoadBalancing::UnoLb(unolb) => unolb.subflows,
             _ => 1,
         }
     }
@@ -430,7 +430,7 @@ impl Setup {
             let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
             let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
             let narrowest = self.routes.narrowest(&self.network, &self.first_path(flow.src, flow.dst));
-            paths.wait_there() + narrowest.unwrap_or(Rate::MAX).time_for(block)
+            paths.wait_there() + narrowest.unwrap_or(Rate::MAX).tx_time(block)
         }))
     }
 
@@ -445,8 +445,7 @@ impl Setup {
     fn longest_wait(&self, link: LinkId) -> Option<Span> {
         let port = self.network.port(link).config();
         let switch = self.network.nodes()[self.network.links()[link.index()].from.index()].switch;
-        let shared =
-            switch.filter(|switch| switch.buffer != Bytes::MAX).map(|switch| port.rate.time_for(switch.buffer));
+        let shared = switch.filter(|switch| switch.buffer != Bytes::MAX).map(|switch| port.rate.tx_time(switch.buffer));
         port.longest_wait().into_iter().chain(shared).min()
     }
 

@@ -11,7 +11,7 @@ pub struct FlowId(pub u32);
 
 /// A dependency of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Cause {
+pub enum Dependency {
     /// The sender of that flow has everything acknowledged.
     Complete(FlowId),
     /// The receiver of that flow has every byte.
@@ -20,7 +20,7 @@ pub enum Cause {
     Begun(FlowId),
 }
 
-impl Cause {
+impl Dependency {
     /// Returns the flow that it depends on.
     pub fn flow(self) -> FlowId {
         match self {
@@ -45,35 +45,35 @@ pub enum Start {
     At(Time),
     /// After all of its dependencies.
     Waits {
-        /// The causes, a set of [`Causes`].
-        causes: CauseSet,
+        /// The causes, a set of [`Dependencies`].
+        causes: DependencySet,
         /// Computation time of the sender after the last of them.
         after: Span,
     },
 }
 
-/// A set of causes, a place in [`Causes`].
+/// A set of causes, a place in [`Dependencies`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct CauseSet(u32);
+pub struct DependencySet(u32);
 
 /// Sets of causes, one behind the other in one list.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Causes {
+pub struct Dependencies {
     /// By set: where it ends in `list`.
     ends: Vec<u32>,
-    list: Vec<Cause>,
+    list: Vec<Dependency>,
     /// By set: before when a flow that waits for it does not start; few have that.
     earliest: BTreeMap<u32, Time>,
     /// (place in `list`, how long the sender computes on that cause alone), in the order of places. Most causes have none.
     lags: Vec<(u32, Span)>,
 }
 
-impl Causes {
+impl Dependencies {
     /// Adds a set and returns the start of a flow that waits for all of it, and computes for `after` then.
     ///
     /// # Panics
     /// If the set is empty, or with 2^32 causes.
-    pub fn start(&mut self, causes: impl IntoIterator<Item = Cause>, after: Span) -> Start {
+    pub fn start(&mut self, causes: impl IntoIterator<Item = Dependency>, after: Span) -> Start {
         Start::Waits { causes: self.add(causes), after }
     }
 
@@ -81,7 +81,7 @@ impl Causes {
     ///
     /// # Panics
     /// If the set is empty, for a flow would wait for ever, or with 2^32 causes.
-    pub fn add(&mut self, causes: impl IntoIterator<Item = Cause>) -> CauseSet {
+    pub fn add(&mut self, causes: impl IntoIterator<Item = Dependency>) -> DependencySet {
         self.add_each(causes.into_iter().map(|cause| (cause, Span::ZERO)))
     }
 
@@ -90,8 +90,8 @@ impl Causes {
     /// are listed separately.
     ///
     /// # Panics
-    /// As [`Causes::add`].
-    pub fn add_each(&mut self, causes: impl IntoIterator<Item = (Cause, Span)>) -> CauseSet {
+    /// As [`Dependencies::add`].
+    pub fn add_each(&mut self, causes: impl IntoIterator<Item = (Dependency, Span)>) -> DependencySet {
         let before = self.list.len();
         for (cause, lag) in causes {
             if lag > Span::ZERO {
@@ -104,29 +104,29 @@ impl Causes {
     }
 
     /// Lets no flow that waits for a set start before `time`.
-    pub fn not_before(&mut self, set: CauseSet, time: Time) {
+    pub fn not_before(&mut self, set: DependencySet, time: Time) {
         if time > Time::ZERO {
             self.earliest.insert(set.0, time);
         }
     }
 
     /// Returns the time before which a flow that waits for a set does not start.
-    pub fn earliest(&self, set: CauseSet) -> Time {
+    pub fn earliest(&self, set: DependencySet) -> Time {
         if self.earliest.is_empty() { Time::ZERO } else { self.earliest.get(&set.0).copied().unwrap_or(Time::ZERO) }
     }
 
     /// Returns the dependencies of a set.
-    pub fn of(&self, set: CauseSet) -> &[Cause] {
+    pub fn of(&self, set: DependencySet) -> &[Dependency] {
         &self.list[self.places(set)]
     }
 
     /// Returns the sender's computation time on one dependency of a set alone.
     #[inline]
-    pub fn lag(&self, set: CauseSet, cause: Cause) -> Span {
+    pub fn lag(&self, set: DependencySet, cause: Dependency) -> Span {
         if self.lags.is_empty() { Span::ZERO } else { self.find_lag(set, cause) }
     }
 
-    fn find_lag(&self, set: CauseSet, cause: Cause) -> Span {
+    fn find_lag(&self, set: DependencySet, cause: Dependency) -> Span {
         let places = self.places(set);
         let first = self.lags.partition_point(|&(place, _)| (place as usize) < places.start);
         let mut lags = self.lags[first..].iter().take_while(|&&(place, _)| (place as usize) < places.end);
@@ -134,7 +134,7 @@ impl Causes {
     }
 
     /// The places of a set's causes.
-    fn places(&self, set: CauseSet) -> Range<usize> {
+    fn places(&self, set: DependencySet) -> Range<usize> {
         let place = set.0 as usize;
         let begins = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         begins as usize..self.ends[place] as usize
@@ -144,24 +144,24 @@ impl Causes {
     ///
     /// # Panics
     /// With 2^32 causes.
-    pub fn join(&mut self, others: &Self, first: FlowId) -> impl Fn(CauseSet) -> CauseSet + use<> {
+    pub fn join(&mut self, others: &Self, first: FlowId) -> impl Fn(DependencySet) -> DependencySet + use<> {
         let before = self.ends.len() as u32;
         let listed = self.list.len() as u32;
         self.lags.extend(others.lags.iter().map(|&(place, lag)| (listed + place, lag)));
         for set in 0..others.ends.len() as u32 {
-            let causes = others.of(CauseSet(set)).iter();
+            let causes = others.of(DependencySet(set)).iter();
             self.list.extend(causes.map(|cause| cause.of(FlowId(first.0 + cause.flow().0))));
             self.close();
         }
         self.earliest.extend(others.earliest.iter().map(|(&set, &time)| (before + set, time)));
-        move |set| CauseSet(before + set.0)
+        move |set| DependencySet(before + set.0)
     }
 
     /// Ends the set that was added last.
-    fn close(&mut self) -> CauseSet {
+    fn close(&mut self) -> DependencySet {
         let end = u32::try_from(self.list.len());
         self.ends.push(end.expect("fewer than 2^32 causes"));
-        CauseSet(self.ends.len() as u32 - 1)
+        DependencySet(self.ends.len() as u32 - 1)
     }
 }
 
@@ -171,44 +171,45 @@ mod tests {
 
     #[test]
     fn sets_are_kept_apart_and_numbered_anew_where_they_join_others() {
-        let [a, b, c] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1)), Cause::Begun(FlowId(2))];
-        let mut causes = Causes::default();
+        let [a, b, c] =
+            [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2))];
+        let mut causes = Dependencies::default();
         let (first, second) = (causes.add([a]), causes.add([b, c]));
         assert_eq!((causes.of(first), causes.of(second)), (&[a][..], &[b, c][..]));
-        let mut all = Causes::default();
+        let mut all = Dependencies::default();
         let own = all.add([c]);
         let here = all.join(&causes, FlowId(10));
         assert_eq!(all.of(own), [c]);
-        assert_eq!(all.of(here(first)), [Cause::Complete(FlowId(10))]);
-        assert_eq!(all.of(here(second)), [Cause::Received(FlowId(11)), Cause::Begun(FlowId(12))]);
+        assert_eq!(all.of(here(first)), [Dependency::Complete(FlowId(10))]);
+        assert_eq!(all.of(here(second)), [Dependency::Received(FlowId(11)), Dependency::Begun(FlowId(12))]);
     }
 
     #[test]
     fn a_time_before_which_a_set_has_not_happened_goes_with_it() {
-        let mut causes = Causes::default();
-        let set = causes.add([Cause::Complete(FlowId(0))]);
+        let mut causes = Dependencies::default();
+        let set = causes.add([Dependency::Complete(FlowId(0))]);
         causes.not_before(set, Time::from_us(7));
-        let mut all = Causes::default();
-        let own = all.add([Cause::Complete(FlowId(0))]);
+        let mut all = Dependencies::default();
+        let own = all.add([Dependency::Complete(FlowId(0))]);
         let here = all.join(&causes, FlowId(10))(set);
         assert_eq!((all.earliest(here), all.earliest(own)), (Time::from_us(7), Time::ZERO));
     }
 
     #[test]
     fn a_lag_belongs_to_one_cause_of_one_set() {
-        let [a, b] = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1))];
-        let mut causes = Causes::default();
+        let [a, b] = [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1))];
+        let mut causes = Dependencies::default();
         let plain = causes.add([a, b]);
         let late = causes.add_each([(a, Span::ZERO), (b, Span::from_us(3))]);
         let later = causes.add_each([(a, Span::from_us(5)), (b, Span::ZERO)]);
-        let lags = |causes: &Causes, set, [a, b]: [Cause; 2]| [causes.lag(set, a), causes.lag(set, b)];
+        let lags = |causes: &Dependencies, set, [a, b]: [Dependency; 2]| [causes.lag(set, a), causes.lag(set, b)];
         assert_eq!(lags(&causes, plain, [a, b]), [Span::ZERO; 2]);
         assert_eq!(lags(&causes, late, [a, b]), [Span::ZERO, Span::from_us(3)]);
         assert_eq!(lags(&causes, later, [a, b]), [Span::from_us(5), Span::ZERO]);
-        let mut all = Causes::default();
+        let mut all = Dependencies::default();
         all.add([b]);
         let here = all.join(&causes, FlowId(10));
-        let there = [Cause::Complete(FlowId(10)), Cause::Received(FlowId(11))];
+        let there = [Dependency::Complete(FlowId(10)), Dependency::Received(FlowId(11))];
         assert_eq!(lags(&all, here(late), there), [Span::ZERO, Span::from_us(3)]);
         assert_eq!(lags(&all, here(plain), there), [Span::ZERO; 2]);
     }
@@ -216,6 +217,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "wait for ever")]
     fn a_flow_waits_for_something() {
-        Causes::default().start([], Span::ZERO);
+        Dependencies::default().start([], Span::ZERO);
     }
 }

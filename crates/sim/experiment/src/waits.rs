@@ -1,9 +1,9 @@
 //! Dependencies between flows.
 //!
-//! A flow starts when all of its dependencies ([`Cause`]) are met, its sender is notified of each, and has computed for
+//! A flow starts when all of its dependencies ([`Dependency`]) are met, its sender is notified of each, and has computed for
 //! the configured time after the last. A notice takes as long as the path: a host is notified at once of events at
 //! itself, and one one-way delay later of events at another. If the sender computes on one dependency alone
-//! ([`crate::Causes::lag`]), that one counts later by this time. [`Waits`] returns the flows that depend on an event,
+//! ([`crate::Dependencies::lag`]), that one counts later by this time. [`Waits`] returns the flows that depend on an event,
 //! and [`Pending`] counts the unmet dependencies of a flow. The simulator's hosts, the emulator and the tables of
 //! results use only these definitions, so a dependency has the same meaning for all of them.
 
@@ -14,7 +14,7 @@ use fabric::HostId;
 use units::{Span, Time};
 
 use crate::setup::{FlowSpec, Setup};
-use crate::start::{Cause, FlowId, Start};
+use crate::start::{Dependency, FlowId, Start};
 
 /// The flows that wait for each cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,9 +40,9 @@ impl Waits {
                     "flow {follower} waits for {flow}, which is not there"
                 );
                 let list = match cause {
-                    Cause::Complete(_) => &mut complete,
-                    Cause::Received(_) => &mut received,
-                    Cause::Begun(_) => {
+                    Dependency::Complete(_) => &mut complete,
+                    Dependency::Received(_) => &mut received,
+                    Dependency::Begun(_) => {
                         debug_assert_eq!(setup.flows[flow as usize].src, spec.src, "only its sender knows");
                         &mut begun
                     }
@@ -59,11 +59,11 @@ impl Waits {
 
     /// Returns the flows that depend on a cause, in the order of their numbers; one twice if it names the cause twice.
     #[inline]
-    pub fn followers(&self, cause: Cause) -> impl Iterator<Item = FlowId> + '_ {
+    pub fn followers(&self, cause: Dependency) -> impl Iterator<Item = FlowId> + '_ {
         let list = match cause {
-            Cause::Complete(_) => &self.complete,
-            Cause::Received(_) => &self.received,
-            Cause::Begun(_) => &self.begun,
+            Dependency::Complete(_) => &self.complete,
+            Dependency::Received(_) => &self.received,
+            Dependency::Begun(_) => &self.begun,
         };
         list.of(cause.flow())
     }
@@ -79,7 +79,7 @@ impl Followers {
 
 impl Setup {
     /// Returns the dependencies of a flow; none if it starts at a time.
-    pub fn causes_of(&self, flow: &FlowSpec) -> &[Cause] {
+    pub fn causes_of(&self, flow: &FlowSpec) -> &[Dependency] {
         match flow.start {
             Start::At(_) => &[],
             Start::Waits { causes, .. } => self.causes.of(causes),
@@ -87,17 +87,17 @@ impl Setup {
     }
 
     /// The host at which a cause happens.
-    pub fn happens_at(&self, cause: Cause) -> HostId {
+    pub fn happens_at(&self, cause: Dependency) -> HostId {
         let flow = &self.flows[cause.flow().0 as usize];
         match cause {
-            Cause::Complete(_) | Cause::Begun(_) => flow.src,
-            Cause::Received(_) => flow.dst,
+            Dependency::Complete(_) | Dependency::Begun(_) => flow.src,
+            Dependency::Received(_) => flow.dst,
         }
     }
 
     /// Returns the time from a dependency's event until a flow's sender is notified and has computed on it alone. The
     /// notice takes no time on the host of the event, otherwise the one-way delay of an acknowledgement from there.
-    pub fn news_takes(&self, cause: Cause, flow: &FlowSpec) -> Span {
+    pub fn news_takes(&self, cause: Dependency, flow: &FlowSpec) -> Span {
         let lag = match flow.start {
             Start::At(_) => Span::ZERO,
             Start::Waits { causes, .. } => self.causes.lag(causes, cause),

@@ -1,8 +1,8 @@
 #![doc = include_str!("../../README.md")]
 #![forbid(unsafe_code)]
 
-pub use laws::catalog::Kind as Law;
-pub use proto::closed::{Closed, Code};
+pub use laws::catalog::LawKind as Law;
+pub use proto::closed::{CloseCode, Closed};
 pub use proto::identity::{Fingerprint, Identity, Trust};
 pub use proto::service::{Service, ServiceError};
 pub use proto::settings::{LawMaker, Settings};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-use narrows_wire::{Code, Connection, Endpoint, Law, RecvStream, SendStream, Service, Trust, config};
+use narrows_wire::{CloseCode, Connection, Endpoint, Law, RecvStream, SendStream, Service, Trust, config};
 use testing::{PATIENCE, block_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 
@@ -35,7 +35,7 @@ fn the_example_copies_a_file() {
         // An existing file is kept, and the server continues.
         assert!(example::fetch(address, fingerprint, to.to_str().unwrap()).is_err());
         assert!(example::fetch(address, fingerprint, folder.join("other").to_str().unwrap()).is_ok());
-        listener.close(Code::NONE, "");
+        listener.close(CloseCode::NONE, "");
         serving.join().unwrap();
     });
     assert!(fs::read(&to).unwrap() == content);

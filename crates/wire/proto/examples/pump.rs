@@ -4,27 +4,27 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flow::Codepoint;
-use laws::{Fixed, Law, Path, fixed};
+use laws::{Fixed, Law, PathInfo, fixed};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::identity::{Identity, Trust};
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::side::Side;
-use proto::via::Via;
 use units::{Bytes, Span, Time};
 
-fn via(port: u16) -> Via {
-    Via { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
+fn via(port: u16) -> FourTuple {
+    FourTuple { socket: 0, remote: SocketAddr::from(([127, 0, 0, 1], port)) }
 }
 
 /// Passes all pending datagrams of one endpoint, at this port, to the other one.
 fn carry(
-    (from, handle, port): (&mut Endpoint, Handle, u16),
+    (from, handle, port): (&mut Endpoint, ConnectionHandle, u16),
     to: &mut Endpoint,
     now: Time,
     out: &mut Vec<u8>,
-) -> Option<Handle> {
+) -> Option<ConnectionHandle> {
     let mut new = None;
     loop {
         out.clear();
@@ -40,7 +40,7 @@ fn carry(
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let total: u64 = args.first().map_or(Ok(64), |text| text.parse())? << 20;
-    let law = |path: &Path| {
+    let law = |path: &PathInfo| {
         let params = fixed::Params { window: Bytes::new(1 << 20), ..fixed::Params::for_path(path) };
         Law::Fixed(Fixed::new(path, params))
     };
@@ -53,8 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let config = EndpointConfig { settings: settings.clone(), provider: provider.clone(), identity };
         Ok::<_, Box<dyn std::error::Error>>(Endpoint::new(Time::ZERO, config, side)?)
     };
-    let (mut caller, mut listener) = (endpoint(1, Side::Caller)?, endpoint(2, Side::Listener)?);
-    let ours = caller.call(Time::ZERO, via(2), Trust::Anyone, None)?;
+    let (mut caller, mut listener) = (endpoint(1, Side::Client)?, endpoint(2, Side::Listener)?);
+    let ours = caller.connect(Time::ZERO, via(2), Trust::Anyone, None)?;
     let (mut theirs, mut now, mut out) = (None, Time::ZERO, Vec::new());
     let part = vec![7; 1 << 16];
     let (mut written, mut read, mut stream, mut incoming, mut buffer) = (0, 0, None, None, vec![0; 1 << 16]);

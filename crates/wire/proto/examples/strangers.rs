@@ -15,11 +15,11 @@ use units::Time;
 #[path = "../tests/world/flood.rs"]
 mod flood;
 
-use flood::{Caller, client_hello, endpoint};
+use flood::{FloodClient, client_hello, endpoint};
 
 /// Passes a datagram to a listener. Returns the listener's answer, and the time it took.
 #[allow(clippy::disallowed_methods)] // An example may take the time.
-fn receive(listener: &mut Endpoint, now: Time, caller: &Caller, mut datagram: Vec<u8>) -> (Vec<u8>, Duration) {
+fn receive(listener: &mut Endpoint, now: Time, caller: &FloodClient, mut datagram: Vec<u8>) -> (Vec<u8>, Duration) {
     let (mut answer, mut out, begun) = (Vec::new(), Vec::new(), Instant::now());
     if let Received::New(handle) = listener.on_datagram(now, caller.via(), Codepoint::NotEct, &mut datagram) {
         while listener.poll_transmit(now, handle, 10, &mut out).is_some() {}
@@ -44,7 +44,7 @@ fn main() {
         let mut listener = endpoint(&provider, 1, proto::side::Side::Listener);
         let (mut first, mut second, mut count) = (Duration::ZERO, Duration::ZERO, 0);
         for number in 0..hosts {
-            let (caller, now) = (Caller::new(number % 64, number), Time::from_us(400 * number));
+            let (caller, now) = (FloodClient::new(number % 64, number), Time::from_us(400 * number));
             // The first ones leave no slot for callers without validated addresses.
             let (retry, took) = receive(&mut listener, now, &caller, caller.first(&whole));
             if let Some(datagram) = caller.second(&retry, frames) {

@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flow::Codepoint;
-use laws::{Law, NewReno, Path, newreno};
+use laws::{Law, NewReno, PathInfo, newreno};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::frame::{Frame, FrameError, Frames};
-use proto::header::{Header, Packet, SAMPLE};
+use proto::header::{Header, ParsedPacket, SAMPLE};
 use proto::identity::{Identity, Trust};
 use proto::parameters::Parameters;
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::side::Side;
-use proto::via::Via;
 use units::Time;
 
 #[allow(unreachable_pub, dead_code)]
@@ -24,7 +24,7 @@ mod provider;
 /// Checks that each packet of a datagram is within it, and that its protected part is long enough.
 pub(crate) fn datagram(bytes: &[u8]) {
     let mut rest = bytes;
-    while let Ok(packet) = Packet::read(rest) {
+    while let Ok(packet) = ParsedPacket::read(rest) {
         assert!(packet.number_at <= packet.len && packet.len <= rest.len());
         if matches!(packet.header, Header::Long { .. } | Header::Short { .. }) {
             assert!(packet.len - packet.number_at >= SAMPLE.end);
@@ -79,16 +79,16 @@ pub(crate) fn parameters(bytes: &[u8]) {
 }
 
 fn endpoint(seed: u8) -> Endpoint {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
-    (settings.coding, settings.paths) = (proto::blocks::Coding::Tail, 3);
+    (settings.coding, settings.paths) = (proto::blocks::CodingPolicy::Tail, 3);
     let provider = provider::provider();
     let identity = Identity::from_seed(&provider, &[seed; 32]).unwrap();
     Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, Side::Listener).unwrap()
 }
 
-fn via(host: u8) -> Via {
-    Via { socket: 0, remote: SocketAddr::from(([192, 0, 2, host], 4_433)) }
+fn via(host: u8) -> FourTuple {
+    FourTuple { socket: 0, remote: SocketAddr::from(([192, 0, 2, host], 4_433)) }
 }
 
 /// Parts of a fuzzer's input, each behind its length in a byte, or in two where the first is 255.
@@ -106,7 +106,13 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Passes the pending datagrams of an endpoint to the other one.
-fn carry(from: &mut Endpoint, handle: Handle, to: &mut Endpoint, host: u8, now: Time) -> Option<Handle> {
+fn carry(
+    from: &mut Endpoint,
+    handle: ConnectionHandle,
+    to: &mut Endpoint,
+    host: u8,
+    now: Time,
+) -> Option<ConnectionHandle> {
     let (mut out, mut new) = (Vec::new(), None);
     for _ in 0..100 {
         out.clear();
@@ -130,7 +136,7 @@ pub(crate) fn strangers(bytes: &[u8]) {
         came += datagram.len();
         let now = Time::from_ms(100 * at as u64);
         listener.on_datagram(now, via(7), Codepoint::NotEct, &mut datagram);
-        let (handles, mut out): (Vec<Handle>, _) = (listener.handles().collect(), Vec::new());
+        let (handles, mut out): (Vec<ConnectionHandle>, _) = (listener.handles().collect(), Vec::new());
         for handle in handles {
             listener.on_timer(now, handle);
             while listener.poll_transmit(now, handle, 1, &mut out).is_some() {}
@@ -146,7 +152,7 @@ pub(crate) fn strangers(bytes: &[u8]) {
 pub(crate) fn sealed(bytes: &[u8]) {
     provider::begin(1, 0);
     let (mut caller, mut listener) = (endpoint(1), endpoint(2));
-    let ours = caller.call(Time::ZERO, via(1), Trust::Anyone, None).unwrap();
+    let ours = caller.connect(Time::ZERO, via(1), Trust::Anyone, None).unwrap();
     let mut theirs = None;
     let mut now = Time::ZERO;
     for _ in 0..4 {

@@ -7,68 +7,68 @@ use core::mem;
 use flow::Codepoint;
 use units::Time;
 
-use crate::closed::{Code, Fault};
-use crate::data::Arrival;
+use crate::closed::{CloseCode, CloseReason};
+use crate::data::OpenedPacket;
+use crate::four_tuple::FourTuple;
 use crate::frame::{Frame, Frames};
 use crate::side::Side;
 use crate::ticket::TicketId;
-use crate::via::Via;
 
 /// Maximum memory of packets that wait for keys, in bytes, and again of those that wait for admission; and the cost of
 /// a packet in addition to its bytes: its place in a list that doubles, and an allocation.
-const MOST_HELD: usize = 64 << 10;
-const HELD_COST: usize = 2 * size_of::<Held>() + 32;
+const MAX_HELD: usize = 64 << 10;
+const HELD_COST: usize = 2 * size_of::<QueuedPacket>() + 32;
 
 /// Packets that wait, in order of arrival, in bounded memory.
 #[derive(Debug)]
-struct Waiting<T> {
+struct BoundedQueue<T> {
     packets: Vec<T>,
     counted: usize,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for BoundedQueue<T> {
     fn default() -> Self {
         Self { packets: Vec::new(), counted: 0 }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> BoundedQueue<T> {
     /// Keeps a packet of `bytes` bytes, if there is room.
     fn keep(&mut self, bytes: usize, packet: impl FnOnce() -> T) {
-        if self.counted + bytes + HELD_COST <= MOST_HELD {
+        if self.counted + bytes + HELD_COST <= MAX_HELD {
             self.counted += bytes + HELD_COST;
             self.packets.push(packet());
         }
-        debug_assert!(self.counted <= MOST_HELD && self.packets.len() * HELD_COST <= self.counted, "{}", self.counted);
+        debug_assert!(self.counted <= MAX_HELD && self.packets.len() * HELD_COST <= self.counted, "{}", self.counted);
     }
 }
 
 /// A packet with a short header that arrived before its keys were available.
 #[derive(Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct Undecryptable {
     pub(crate) came: Time,
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     pub(crate) codepoint: Codepoint,
     pub(crate) packet: Vec<u8>,
 }
 
 /// Packets with short headers that arrived before their keys were available.
 #[derive(Default, Debug)]
-pub(crate) struct Early(Waiting<Sealed>);
+pub(crate) struct EarlyPackets(BoundedQueue<Undecryptable>);
 
-impl Early {
-    pub(crate) fn keep(&mut self, came: Time, via: Via, codepoint: Codepoint, packet: &[u8]) {
-        self.0.keep(packet.len(), || Sealed { came, via, codepoint, packet: packet.to_vec() });
+impl EarlyPackets {
+    pub(crate) fn keep(&mut self, came: Time, via: FourTuple, codepoint: Codepoint, packet: &[u8]) {
+        self.0.keep(packet.len(), || Undecryptable { came, via, codepoint, packet: packet.to_vec() });
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Sealed> {
+    pub(crate) fn take(&mut self) -> Vec<Undecryptable> {
         mem::take(&mut self.0).packets
     }
 }
 
 /// Properties of a packet that matter while its caller is not known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Content {
+pub(crate) struct PacketProperties {
     /// Contents of AUTH, if the packet has one.
     pub(crate) auth: Option<(TicketId, [u8; 32])>,
     /// Set if it has frames that are read from known callers only.
@@ -77,10 +77,10 @@ pub(crate) struct Content {
     counts: bool,
 }
 
-impl Content {
+impl PacketProperties {
     /// # Errors
     /// If a frame cannot be read: then none of them must be read.
-    pub(crate) fn new(payload: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn new(payload: &[u8]) -> Result<Self, CloseReason> {
         let mut this = Self { auth: None, is_for_known: false, counts: false };
         for frame in Frames::new(payload) {
             let frame = frame?;
@@ -97,8 +97,8 @@ impl Content {
 
 /// A packet that waits until its caller is known.
 #[derive(Debug)]
-pub(crate) struct Held {
-    pub(crate) arrival: Arrival,
+pub(crate) struct QueuedPacket {
+    pub(crate) arrival: OpenedPacket,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -108,18 +108,18 @@ pub(crate) enum Admission {
     /// The caller is known, or this end is the caller.
     Known,
     /// The caller is not known, and may have sent AUTH.
-    Waits(Option<(TicketId, [u8; 32])>, Waiters),
+    Waits(Option<(TicketId, [u8; 32])>, AdmissionQueue),
 }
 
 /// Packets that wait for admission.
 #[derive(Default, Debug)]
-pub(crate) struct Waiters(Waiting<Held>);
+pub(crate) struct AdmissionQueue(BoundedQueue<QueuedPacket>);
 
 impl Admission {
     pub(crate) fn new(side: Side) -> Self {
         match side {
-            Side::Caller => Self::Known,
-            Side::Listener => Self::Waits(None, Waiters::default()),
+            Side::Client => Self::Known,
+            Side::Listener => Self::Waits(None, AdmissionQueue::default()),
         }
     }
 
@@ -139,9 +139,11 @@ impl Admission {
     ///
     /// # Errors
     /// If it differs from an earlier AUTH.
-    pub(crate) fn claim(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<bool, Fault> {
+    pub(crate) fn claim(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<bool, CloseReason> {
         match self {
-            Self::Waits(Some(said), _) if *said != (ticket, proof) => Err(Fault::new(Code::FRAME, "a second AUTH")),
+            Self::Waits(Some(said), _) if *said != (ticket, proof) => {
+                Err(CloseReason::new(CloseCode::FRAME, "a second AUTH"))
+            }
             Self::Known | Self::Waits(Some(_), _) => Ok(false),
             Self::Waits(claim, _) => {
                 *claim = Some((ticket, proof));
@@ -152,20 +154,20 @@ impl Admission {
 
     /// Returns whether a packet waits. It is then kept if there is room, and lost otherwise. While one waits, no other
     /// is acknowledged: the peer would declare packets lost that it sent earlier.
-    pub(crate) fn holds(&mut self, content: &Content, arrival: Arrival, payload: &[u8]) -> bool {
-        let Self::Waits(_, Waiters(waiting)) = self else { return false };
+    pub(crate) fn holds(&mut self, content: &PacketProperties, arrival: OpenedPacket, payload: &[u8]) -> bool {
+        let Self::Waits(_, AdmissionQueue(waiting)) = self else { return false };
         let waits = content.is_for_known || content.counts && !waiting.packets.is_empty();
         if waits && waiting.packets.iter().all(|held| held.arrival.number != arrival.number) {
-            waiting.keep(payload.len(), || Held { arrival, payload: payload.to_vec() });
+            waiting.keep(payload.len(), || QueuedPacket { arrival, payload: payload.to_vec() });
         }
         waits
     }
 
     /// Admits the caller, if it has sent AUTH and is not admitted yet. Returns the packets that waited.
-    pub(crate) fn admit(&mut self) -> Option<Vec<Held>> {
+    pub(crate) fn admit(&mut self) -> Option<Vec<QueuedPacket>> {
         self.proof()?;
         match mem::replace(self, Self::Known) {
-            Self::Waits(_, Waiters(waiting)) => Some(waiting.packets),
+            Self::Waits(_, AdmissionQueue(waiting)) => Some(waiting.packets),
             Self::Known => None,
         }
     }
@@ -188,11 +190,11 @@ mod tests {
 
     /// Returns whether a listener holds a packet with this number and frame.
     fn holds(admission: &mut Admission, number: u64, frame: &Frame) -> bool {
-        let via = Via { socket: 0, remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) };
+        let via = FourTuple { socket: 0, remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) };
         let (now, codepoint) = (Time::ZERO, Codepoint::NotEct);
-        let arrival = Arrival { now, came: now, path: 0, number, codepoint, via, len: 60 };
+        let arrival = OpenedPacket { now, came: now, path: 0, number, codepoint, via, len: 60 };
         let payload = packet(frame);
-        admission.holds(&Content::new(&payload).unwrap(), arrival, &payload)
+        admission.holds(&PacketProperties::new(&payload).unwrap(), arrival, &payload)
     }
 
     fn waiting(admission: &mut Admission) -> Vec<u64> {
@@ -220,13 +222,13 @@ mod tests {
             assert!(holds(&mut listener, number, &WANTS_TO_BE_KNOWN));
         }
         let each = packet(&WANTS_TO_BE_KNOWN).len() + HELD_COST;
-        assert_eq!(waiting(&mut listener).len(), MOST_HELD / each);
-        let mut early = Early::default();
-        let via = Via { socket: 0, remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) };
+        assert_eq!(waiting(&mut listener).len(), MAX_HELD / each);
+        let mut early = EarlyPackets::default();
+        let via = FourTuple { socket: 0, remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)) };
         for _ in 0..10_000 {
             early.keep(Time::ZERO, via, Codepoint::NotEct, &[0x40; 30]);
         }
-        assert_eq!((early.take().len(), early.take().len()), (MOST_HELD / (30 + HELD_COST), 0));
+        assert_eq!((early.take().len(), early.take().len()), (MAX_HELD / (30 + HELD_COST), 0));
     }
 
     #[test]
@@ -234,7 +236,7 @@ mod tests {
         let mut listener = Admission::new(Side::Listener);
         assert!(listener.admit().is_none() && listener.proof().is_none());
         assert!(listener.claim([1; 8], [2; 32]).unwrap() && !listener.claim([1; 8], [2; 32]).unwrap());
-        assert_eq!(listener.claim([1; 8], [3; 32]).unwrap_err().code, Code::FRAME);
+        assert_eq!(listener.claim([1; 8], [3; 32]).unwrap_err().code, CloseCode::FRAME);
         assert_eq!(listener.proof(), Some(&[2; 32]));
     }
 }

@@ -83,7 +83,7 @@ impl Assembler {
     /// # Panics
     /// In debug builds, if it ends above [`varint::MOST`].
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
-        debug_assert!(offset <= varint::MOST && data.len() as u64 <= varint::MOST - offset);
+        debug_assert!(offset <= varint::MAX && data.len() as u64 <= varint::MAX - offset);
         let end = self.end();
         let known = to_usize(end.saturating_sub(offset).min(data.len() as u64));
         self.compare_with_ready(offset, &data[..known])?;
@@ -357,19 +357,19 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Op {
+    enum AssemblerOp {
         Insert { offset: u64, len: u64 },
         Wrong { offset: u64, len: u64, at: u64 },
         Read(usize),
     }
 
-    fn op() -> impl Strategy<Value = Op> {
+    fn op() -> impl Strategy<Value = AssemblerOp> {
         let place = || (0u64..300, prop_oneof![0u64..3, 0u64..60]);
         prop_oneof![
-            10 => place().prop_map(|(offset, len)| Op::Insert { offset, len }),
+            10 => place().prop_map(|(offset, len)| AssemblerOp::Insert { offset, len }),
             1 => (place(), 0u64..60)
-                .prop_map(|((offset, len), at)| Op::Wrong { offset, len: len + 1, at: at % (len + 1) }),
-            2 => (0usize..50).prop_map(Op::Read),
+                .prop_map(|((offset, len), at)| AssemblerOp::Wrong { offset, len: len + 1, at: at % (len + 1) }),
+            2 => (0usize..50).prop_map(AssemblerOp::Read),
         ]
     }
 
@@ -399,7 +399,7 @@ mod tests {
             let mut model = Model { held: BTreeMap::new(), consumed: 0 };
             for op in ops {
                 match op {
-                    Op::Insert { offset, len } => {
+                    AssemblerOp::Insert { offset, len } => {
                         let before = assembler.held();
                         let mut after = Model { held: model.held.clone(), consumed: model.consumed };
                         after.held.extend((offset.max(model.consumed)..offset + len).map(|offset| (offset, byte(offset))));
@@ -412,7 +412,7 @@ mod tests {
                             }
                         }
                     }
-                    Op::Wrong { offset, len, at } => {
+                    AssemblerOp::Wrong { offset, len, at } => {
                         let mut data = piece(offset, len);
                         data[at as usize] ^= 1;
                         // A conflict requires stored bytes, and the model must not store wrong ones.
@@ -420,7 +420,7 @@ mod tests {
                             prop_assert_eq!(assembler.insert(offset, &data), Err(Conflict));
                         }
                     }
-                    Op::Read(most) => {
+                    AssemblerOp::Read(most) => {
                         let data = read(&mut assembler, most);
                         prop_assert_eq!(&data, &piece(model.consumed, data.len() as u64));
                         prop_assert_eq!(data.len() as u64, (model.end() - model.consumed).min(most as u64));

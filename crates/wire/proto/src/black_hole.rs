@@ -1,12 +1,12 @@
 //! Black hole detection: a path that begins to lose only its longer packets (RFC 8899 §4.3).
 
 /// Consecutive losses of full packets after which they are considered too long.
-const MOST_LOST_FULL: u8 = 3;
+const MAX_LOST_FULL: u8 = 3;
 
 /// Loss of full packets of a subflow: those that are longer than the smallest packet size. The order of a packet is its
 /// position among all sent packets.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct LostFull {
+pub(crate) struct BlackHoleDetector {
     /// Consecutive losses, without the arrival of a packet that was sent later.
     in_a_row: u8,
     /// The lowest order of these losses.
@@ -27,7 +27,7 @@ pub(crate) enum PacketSize {
     Full,
 }
 
-impl LostFull {
+impl BlackHoleDetector {
     /// Records the arrival of a packet.
     pub(crate) fn on_arrival(&mut self, size: PacketSize, order: u64) {
         match size {
@@ -47,7 +47,7 @@ impl LostFull {
 
     /// Returns whether only small packets arrive.
     pub(crate) fn is_black_hole(&self) -> bool {
-        self.in_a_row >= MOST_LOST_FULL && self.small > self.first
+        self.in_a_row >= MAX_LOST_FULL && self.small > self.first
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     /// of reports. A small packet sent before proves nothing, nor does any packet once a later full one has arrived.
     #[test]
     fn small_packets_alone_prove_a_black_hole() {
-        let mut full = LostFull::default();
+        let mut full = BlackHoleDetector::default();
         full.on_arrival(PacketSize::Small, 4);
         for order in [5, 6, 7] {
             full.lose(order);
@@ -68,7 +68,7 @@ mod tests {
         full.on_arrival(PacketSize::Small, 8);
         assert!(full.is_black_hole());
 
-        let mut full = LostFull::default();
+        let mut full = BlackHoleDetector::default();
         full.on_arrival(PacketSize::Small, 8);
         for order in [5, 6, 7] {
             full.lose(order);

@@ -7,16 +7,16 @@ use core::fmt;
 use flow::AckError;
 
 use crate::blocks::BlockError;
-use crate::frame::{FrameError, LONGEST_REASON};
+use crate::frame::{FrameError, MAX_REASON};
 use crate::parameters::ParameterError;
 use crate::service::{NO_SUCH_SERVICE, Service};
 use crate::streams::StreamError;
 
 /// The error code of a CLOSE frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Code(pub u64);
+pub struct CloseCode(pub u64);
 
-impl Code {
+impl CloseCode {
     /// The application is done.
     pub const NONE: Self = Self(0);
     /// Unknown caller.
@@ -66,7 +66,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for CloseCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0x100..0x200 => write!(f, "tls {}", self.0 - 0x100),
@@ -83,14 +83,14 @@ pub enum Closed {
     /// Closed by this end.
     Here {
         /// Error code.
-        code: Code,
+        code: CloseCode,
         /// Reason as text.
         reason: String,
     },
     /// Closed by the peer.
     There {
         /// Error code.
-        code: Code,
+        code: CloseCode,
         /// Reason as text, from the peer.
         reason: String,
     },
@@ -119,12 +119,12 @@ impl fmt::Display for Closed {
             Self::Reset => return f.write_str("the peer does not know this connection any more"),
             Self::Version => return f.write_str("the peer does not speak this version of the protocol"),
             Self::Service { asked, here } => {
-                let (asked, here) = (Named(*asked), Named(*here));
+                let (asked, here) = (ServiceName(*asked), ServiceName(*here));
                 return write!(f, "the caller asked for {asked}, and the listener offers {here}");
             }
         };
         write!(f, "{who} closed the connection")?;
-        match (*code == Code::NONE, reason.is_empty()) {
+        match (*code == CloseCode::NONE, reason.is_empty()) {
             (true, true) => Ok(()),
             (true, false) => write!(f, ": {}", reason.escape_default()),
             (false, true) => write!(f, ": {code}"),
@@ -134,9 +134,9 @@ impl fmt::Display for Closed {
 }
 
 /// A service in words.
-struct Named(Option<Service>);
+struct ServiceName(Option<Service>);
 
-impl fmt::Display for Named {
+impl fmt::Display for ServiceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(service) => service.fmt(f),
@@ -147,45 +147,45 @@ impl fmt::Display for Named {
 
 /// An error that ends the connection: the code for the peer, and the reason as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
-    pub(crate) code: Code,
+pub(crate) struct CloseReason {
+    pub(crate) code: CloseCode,
     pub(crate) reason: String,
 }
 
-impl Fault {
-    pub(crate) fn new(code: Code, reason: &str) -> Self {
-        let end = (0..=reason.len().min(LONGEST_REASON)).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+impl CloseReason {
+    pub(crate) fn new(code: CloseCode, reason: &str) -> Self {
+        let end = (0..=reason.len().min(MAX_REASON)).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
         Self { code, reason: reason[..end].to_owned() }
     }
 }
 
-impl From<FrameError> for Fault {
+impl From<FrameError> for CloseReason {
     fn from(error: FrameError) -> Self {
-        Self::new(Code::FRAME, &error.to_string())
+        Self::new(CloseCode::FRAME, &error.to_string())
     }
 }
 
-impl From<AckError> for Fault {
+impl From<AckError> for CloseReason {
     fn from(error: AckError) -> Self {
-        Self::new(Code::ACK, &error.to_string())
+        Self::new(CloseCode::ACK, &error.to_string())
     }
 }
 
-impl From<StreamError> for Fault {
+impl From<StreamError> for CloseReason {
     fn from(error: StreamError) -> Self {
-        Self::new(Code(error.code()), &error.to_string())
+        Self::new(CloseCode(error.code()), &error.to_string())
     }
 }
 
-impl From<BlockError> for Fault {
+impl From<BlockError> for CloseReason {
     fn from(error: BlockError) -> Self {
-        Self::new(Code(error.code()), &error.to_string())
+        Self::new(CloseCode(error.code()), &error.to_string())
     }
 }
 
-impl From<ParameterError> for Fault {
+impl From<ParameterError> for CloseReason {
     fn from(error: ParameterError) -> Self {
-        Self::new(Code::PARAMETER, &error.to_string())
+        Self::new(CloseCode::PARAMETER, &error.to_string())
     }
 }
 
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn words_are_cut_where_a_character_ends() {
-        let fault = Fault::new(Code::NONE, &"ä".repeat(200));
+        let fault = CloseReason::new(CloseCode::NONE, &"ä".repeat(200));
         assert_eq!(fault.reason, "ä".repeat(128));
-        let closed = Closed::There { code: Code(0x1007), reason: "so\n".to_owned() };
+        let closed = Closed::There { code: CloseCode(0x1007), reason: "so\n".to_owned() };
         assert_eq!(closed.to_string(), "the peer closed the connection: application 7 (so\\n)");
     }
 }

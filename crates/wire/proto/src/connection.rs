@@ -9,34 +9,34 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use flow::{ChannelStats, Codepoint};
-use laws::{Acted, ControlLaw};
+use laws::{ControlLaw, LawActions};
 use units::{Bytes, Span, Time};
 
-use crate::admission::{Admission, Content, Early, Sealed};
+use crate::admission::{Admission, EarlyPackets, PacketProperties, Undecryptable};
 use crate::blocks::CodingStats;
-use crate::closed::{Closed, Code, Fault};
-use crate::data::{Arrival, Data, NewData, News, Outcome};
-use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
-use crate::header::{Header, LongKind, Packet, TAG_LEN};
+use crate::closed::{CloseCode, CloseReason, Closed};
+use crate::data::{ConnectionUpdate, Data, NewData, OpenedPacket, ReadOutcome};
+use crate::dplpmtud::SMALLEST;
+use crate::endpoint_state::EndpointState;
+use crate::four_tuple::FourTuple;
+use crate::frame_queue::ConnectionFrame;
+use crate::handshake::{Agreed, Handshake, HandshakePacket, HandshakeRead, other_service};
+use crate::header::{Header, LongKind, ParsedPacket, TAG_LEN};
 use crate::identity::Fingerprint;
-use crate::keys::Opened;
+use crate::keys::DecryptedPacket;
 use crate::narrow::to_i64;
-use crate::observe::{self, KeyCause, Progress, Watch};
-use crate::outbox::Own;
+use crate::observe::{self, Establishment, KeyCause, ObserverSlot};
 use crate::parameters::{FirstId, Parameters};
-use crate::path::{Budget, Path, State};
-use crate::search::SMALLEST;
-use crate::secret::{Key, Secret};
+use crate::path::{AmplificationLimit, Path, State};
+use crate::secret::{MacKey, Secret};
 use crate::service::Service;
-use crate::shared::Shared;
 use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
 use crate::ticket::TicketId;
 use crate::tls::data_keys;
-use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
-pub use crate::outbox::DatagramError;
+pub use crate::frame_queue::DatagramError;
 
 /// Maximum time until the handshake is complete and the caller known.
 const HANDSHAKE: Span = Span::from_s(10);
@@ -52,7 +52,7 @@ pub enum Event {
     /// The keys are available. A caller may send from now on.
     Connected,
     /// A caller requests admission. The listener calls [`Connection::admit`] or [`Connection::refuse`].
-    Claim(Claim),
+    Claim(PeerIdentity),
     /// The listener has admitted this caller.
     Admitted,
     /// Event of a stream.
@@ -84,7 +84,7 @@ pub enum Liveness {
 
 /// A liveness probe in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Probe {
+struct LivenessProbe {
     /// Time from which packets that arrive were sent after the probe began.
     answers_from: Time,
     /// Rounds that have begun.
@@ -95,7 +95,7 @@ struct Probe {
 
 /// Claimed identity of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Claim {
+pub struct PeerIdentity {
     /// The ticket that it claims to have; zeros without one. [`Connection::proves`] returns whether it has the secret.
     pub ticket: TicketId,
     /// The key that it has proved to possess.
@@ -106,7 +106,7 @@ pub struct Claim {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// Their four-tuple.
-    pub via: Via,
+    pub via: FourTuple,
     /// ECN codepoint of their IP headers.
     pub codepoint: Codepoint,
     /// Length of each datagram in the appended bytes; the last one may be shorter.
@@ -126,7 +126,7 @@ pub struct PathStats {
     /// Its number.
     pub path: u32,
     /// Its four-tuple.
-    pub via: Via,
+    pub via: FourTuple,
     /// Set if it carries data.
     pub is_open: bool,
     /// Maximum UDP payload that the path supports, in bytes.
@@ -154,19 +154,19 @@ pub struct LawStats {
     /// The window that they permit together.
     pub window: Bytes,
     /// Number of their actions, all together.
-    pub acted: Acted,
+    pub acted: LawActions,
     /// The own state of the first path's law, by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
 
 /// State of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Life {
+enum ConnectionState {
     Open,
     /// Closed by this end. Packets that still arrive are answered with a CLOSE, ever more rarely.
     Closing {
         until: Time,
-        fault: Fault,
+        fault: CloseReason,
         came: u64,
         answered: u64,
         /// Kinds of packets in which a CLOSE is due: Initial, Handshake, all others.
@@ -180,11 +180,11 @@ enum Life {
 /// Parameters of a connection during its handshake.
 pub(crate) struct NewConnection {
     pub(crate) now: Time,
-    pub(crate) shared: Shared,
+    pub(crate) shared: EndpointState,
     pub(crate) side: Side,
     pub(crate) own_id: Id,
     /// Four-tuple of the handshake.
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     /// The ID to which the caller sent its first packet.
     pub(crate) first_id: FirstId,
     pub(crate) handshake: Handshake,
@@ -197,7 +197,7 @@ struct ShortPacket<'a> {
     now: Time,
     /// Arrival time: earlier than `now` if the packet had to wait.
     came: Time,
-    via: Via,
+    via: FourTuple,
     codepoint: Codepoint,
     /// Its destination ID.
     to: Id,
@@ -206,24 +206,24 @@ struct ShortPacket<'a> {
 
 /// One connection.
 pub struct Connection {
-    shared: Shared,
+    shared: EndpointState,
     side: Side,
-    watch: Watch,
+    watch: ObserverSlot,
     own_id: Id,
     /// The ID to which the caller sent its first packet.
     first_id: FirstId,
     /// Four-tuple of the handshake.
-    via: Via,
-    budget: Budget,
+    via: FourTuple,
+    budget: AmplificationLimit,
     handshake: Handshake,
-    early: Early,
+    early: EarlyPackets,
     data: Option<alloc::boxed::Box<Data>>,
     /// Secret that only both ends know, and the key of the peer.
     exporter: [u8; 32],
     peer: Option<Fingerprint>,
     secret: Option<(TicketId, Secret)>,
     admission: Admission,
-    life: Life,
+    life: ConnectionState,
     began: Time,
     idle: Span,
     heard_at: Time,
@@ -232,7 +232,7 @@ pub struct Connection {
     asked: u32,
     /// Set if a packet was sent since the last one arrived.
     spoke: bool,
-    probe: Option<Probe>,
+    probe: Option<LivenessProbe>,
     events: VecDeque<Event>,
     ids: Vec<IdChange>,
 }
@@ -241,9 +241,9 @@ impl Connection {
     /// Creates the connection of a handshake that has begun.
     pub(crate) fn new(new: NewConnection) -> Self {
         let NewConnection { now, shared, side, own_id, via, first_id, handshake, secret } = new;
-        debug_assert!(secret.is_none() || side == Side::Caller, "a listener has no ticket");
+        debug_assert!(secret.is_none() || side == Side::Client, "a listener has no ticket");
         let idle = shared.settings.idle;
-        let budget = if side == Side::Caller { Budget::PROVED } else { Budget::default() };
+        let budget = if side == Side::Client { AmplificationLimit::PROVED } else { AmplificationLimit::default() };
         Self {
             shared,
             side,
@@ -253,13 +253,13 @@ impl Connection {
             via,
             budget,
             handshake,
-            early: Early::default(),
+            early: EarlyPackets::default(),
             data: None,
             exporter: [0; 32],
             peer: None,
             secret,
             admission: Admission::new(side),
-            life: Life::Open,
+            life: ConnectionState::Open,
             began: now,
             idle,
             heard_at: now,
@@ -304,12 +304,12 @@ impl Connection {
 
     /// Returns whether it is over and can be forgotten.
     pub fn is_over(&self) -> bool {
-        self.life == Life::Over
+        self.life == ConnectionState::Over
     }
 
     /// Returns whether the handshake is not complete, or the caller not known.
-    pub(crate) fn is_young(&self) -> bool {
-        self.life == Life::Open && (self.data.is_none() || !self.admission.is_known())
+    pub(crate) fn is_unvalidated(&self) -> bool {
+        self.life == ConnectionState::Open && (self.data.is_none() || !self.admission.is_known())
     }
 
     /// Returns the key that the peer has proved to possess.
@@ -323,7 +323,7 @@ impl Connection {
     }
 
     /// Returns the tokens by which a peer at the other end of this four-tuple may end the connection.
-    pub(crate) fn paths_to(&self, via: Via) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
+    pub(crate) fn paths_to(&self, via: FourTuple) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
         let paths = self.data.iter().flat_map(|data| data.paths());
         // Packets of a path that is retired may be replayed, and are reset then.
         paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.token)
@@ -340,8 +340,8 @@ impl Connection {
     }
 
     /// Handles a datagram that was sent to one of its IDs.
-    pub(crate) fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) {
-        if let Life::Closing { came, answered, due, .. } = &mut self.life {
+    pub(crate) fn on_datagram(&mut self, now: Time, via: FourTuple, codepoint: Codepoint, datagram: &mut [u8]) {
+        if let ConnectionState::Closing { came, answered, due, .. } = &mut self.life {
             *came += 1;
             if *came >= 2 * *answered {
                 *answered = *came;
@@ -349,7 +349,7 @@ impl Connection {
             }
             return;
         }
-        if self.life != Life::Open {
+        if self.life != ConnectionState::Open {
             return;
         }
         self.check_state();
@@ -358,8 +358,8 @@ impl Connection {
         }
         let len_of_all = datagram.len();
         let mut rest = datagram;
-        while !rest.is_empty() && self.life == Life::Open {
-            let Ok(Packet { header, number_at, len }) = Packet::read(rest) else { break };
+        while !rest.is_empty() && self.life == ConnectionState::Open {
+            let Ok(ParsedPacket { header, number_at, len }) = ParsedPacket::read(rest) else { break };
             let outcome = match header {
                 // A shorter datagram with an Initial packet does not permit a full answer (RFC 9000 §14.1).
                 Header::Long { kind: LongKind::Initial, .. }
@@ -369,10 +369,10 @@ impl Connection {
                 }
                 Header::Long { kind, from, .. } => {
                     let packet = &mut rest[..len];
-                    self.on_long(via, Came { now, kind, from, codepoint, packet, number_at })
+                    self.on_long(via, HandshakePacket { now, kind, from, codepoint, packet, number_at })
                 }
                 Header::Retry { from, token, tag, .. } => {
-                    let key = Key::new(self.first_id.as_bytes());
+                    let key = MacKey::new(self.first_id.as_bytes());
                     if key.verifies(&[&rest[..len - TAG_LEN]], &tag) {
                         self.handshake.on_retry(now, from, token)
                     } else {
@@ -394,33 +394,33 @@ impl Connection {
 
     /// Handles a reply of a listener that does not support this version.
     pub(crate) fn on_other_version(&mut self, now: Time) {
-        if self.life == Life::Open && !self.has_heard && self.side == Side::Caller {
+        if self.life == ConnectionState::Open && !self.has_heard && self.side == Side::Client {
             self.end(now, Closed::Version);
         }
     }
 
     /// Handles a reset: the peer has no state of the connection.
     pub(crate) fn on_reset(&mut self, now: Time) {
-        if self.life != Life::Over {
+        if self.life != ConnectionState::Over {
             self.end(now, Closed::Reset);
         }
     }
 
-    fn on_long(&mut self, via: Via, came: Came) -> Result<(), Fault> {
+    fn on_long(&mut self, via: FourTuple, came: HandshakePacket) -> Result<(), CloseReason> {
         let now = came.now;
         if via != self.via {
             return Ok(());
         }
         match self.handshake.on_packet(came)? {
-            Read::Nothing => {}
-            Read::Opened(kind) => {
+            HandshakeRead::Nothing => {}
+            HandshakeRead::Opened(kind) => {
                 self.heard(now);
                 if kind == LongKind::Handshake {
                     self.budget.prove();
                 }
             }
-            Read::Closed(fault) => self.drain(now, fault),
-            Read::OtherService(asked) => {
+            HandshakeRead::Closed(fault) => self.drain(now, fault),
+            HandshakeRead::OtherService(asked) => {
                 self.heard(now);
                 self.turn_away(now, asked);
             }
@@ -430,7 +430,7 @@ impl Connection {
 
     /// Checks the invariants between calls of a connection, in debug builds.
     fn check_state(&self) {
-        let is_open = self.life == Life::Open;
+        let is_open = self.life == ConnectionState::Open;
         debug_assert!(!is_open || self.data.is_some() || self.handshake.is_open(), "an open connection has no keys");
         debug_assert!(self.side == Side::Listener || self.admission.is_known(), "a caller waits for admission");
         debug_assert!(
@@ -438,12 +438,12 @@ impl Connection {
             "a caller's listener has an amplification limit"
         );
         debug_assert!(self.probe.is_none_or(|probe| probe.rounds <= LIVENESS_ROUNDS), "{:?}", self.probe);
-        debug_assert!(!is_open || self.data.is_some() || !self.admission.is_known() || self.side == Side::Caller);
+        debug_assert!(!is_open || self.data.is_some() || !self.admission.is_known() || self.side == Side::Client);
     }
 
     /// Opens the data phase once the handshake is complete; applies pending updates.
     fn go_on(&mut self, now: Time) {
-        if self.life == Life::Open
+        if self.life == ConnectionState::Open
             && let Err(fault) = self.begin_data(now)
         {
             self.fail(now, fault);
@@ -451,7 +451,7 @@ impl Connection {
         self.take_news(now);
     }
 
-    fn begin_data(&mut self, now: Time) -> Result<(), Fault> {
+    fn begin_data(&mut self, now: Time) -> Result<(), CloseReason> {
         if self.data.is_some() {
             return Ok(());
         }
@@ -463,7 +463,7 @@ impl Connection {
         let (space, cause) = (observe::Space::Data, KeyCause::Tls);
         self.watch.tell(now, || observe::Event::Parameters { ours: &ours, theirs: &theirs });
         self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
-        self.watch.tell(now, || observe::Event::Progress(Progress::Connected));
+        self.watch.tell(now, || observe::Event::Progress(Establishment::Connected));
         let mut data = Data::new(NewData {
             now,
             shared: self.shared.clone(),
@@ -476,47 +476,47 @@ impl Connection {
             via: self.via,
             rtt,
         })?;
-        if self.side == Side::Caller {
+        if self.side == Side::Client {
             let outbox = data.outbox();
             if let Some((ticket, secret)) = &self.secret {
                 outbox.auth = (*ticket, secret.proof(&exporter));
             }
-            outbox.push(Own::Auth);
+            outbox.push(ConnectionFrame::Auth);
         }
         self.data = Some(data.into());
         self.events.push_back(Event::Connected);
-        for Sealed { came, via, codepoint, mut packet } in self.early.take() {
-            if let Ok(Packet { header: Header::Short { to }, .. }) = Packet::read(&packet) {
+        for Undecryptable { came, via, codepoint, mut packet } in self.early.take() {
+            if let Ok(ParsedPacket { header: Header::Short { to }, .. }) = ParsedPacket::read(&packet) {
                 self.on_short(ShortPacket { now, came, via, codepoint, to, packet: &mut packet })?;
             }
         }
         Ok(())
     }
 
-    fn on_short(&mut self, received: ShortPacket) -> Result<(), Fault> {
+    fn on_short(&mut self, received: ShortPacket) -> Result<(), CloseReason> {
         let ShortPacket { now, came, via, codepoint, to, packet } = received;
         let len = packet.len();
         let Some(data) = &mut self.data else {
             self.early.keep(now, via, codepoint, packet);
             return Ok(());
         };
-        let Some((path, Opened { number, payload, is_plain })) = data.open(now, to, via, packet)? else {
+        let Some((path, DecryptedPacket { number, payload, is_plain })) = data.open(now, to, via, packet)? else {
             return Ok(());
         };
         self.heard(now);
         self.watch.tell(now, || {
             let (space, payload) = (observe::Space::Data, &packet[payload.clone()]);
-            observe::Event::Received(observe::Packet { space, path, number, len, payload, in_flight: false })
+            observe::Event::Received(observe::ObservedPacket { space, path, number, len, payload, in_flight: false })
         });
         if !is_plain {
-            return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
+            return Err(CloseReason::new(CloseCode::FRAME, "the reserved bits of a header are not 0"));
         }
-        let arrival = Arrival { now, came, path, number, codepoint, via, len };
+        let arrival = OpenedPacket { now, came, path, number, codepoint, via, len };
         self.on_opened(arrival, &packet[payload])
     }
 
-    fn on_opened(&mut self, arrival: Arrival, payload: &[u8]) -> Result<(), Fault> {
-        let content = Content::new(payload)?;
+    fn on_opened(&mut self, arrival: OpenedPacket, payload: &[u8]) -> Result<(), CloseReason> {
+        let content = PacketProperties::new(payload)?;
         if let Some((ticket, proof)) = content.auth {
             self.on_auth(ticket, proof)?;
         }
@@ -525,8 +525,8 @@ impl Connection {
         }
         let Some(data) = &mut self.data else { return Ok(()) };
         match data.read(arrival, payload)? {
-            Outcome::Read | Outcome::Dropped => Ok(()),
-            Outcome::Closed(fault) => {
+            ReadOutcome::Read | ReadOutcome::Dropped => Ok(()),
+            ReadOutcome::Closed(fault) => {
                 self.drain(arrival.now, fault);
                 Ok(())
             }
@@ -534,12 +534,12 @@ impl Connection {
     }
 
     /// Handles AUTH. The caller may repeat it, because its packet may be lost.
-    fn on_auth(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<(), Fault> {
-        if self.side == Side::Caller {
-            return Err(Fault::new(Code::FRAME, "a listener has sent AUTH"));
+    fn on_auth(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<(), CloseReason> {
+        if self.side == Side::Client {
+            return Err(CloseReason::new(CloseCode::FRAME, "a listener has sent AUTH"));
         }
         if self.admission.claim(ticket, proof)? {
-            self.events.push_back(Event::Claim(Claim { ticket, key: self.peer }));
+            self.events.push_back(Event::Claim(PeerIdentity { ticket, key: self.peer }));
         }
         Ok(())
     }
@@ -560,16 +560,16 @@ impl Connection {
     /// acknowledges nothing, so a listener must decide within the caller's
     /// [`Settings::idle`](crate::settings::Settings::idle).
     pub fn admit(&mut self, now: Time) {
-        let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open) else { return };
+        let Some(data) = self.data.as_mut().filter(|_| self.life == ConnectionState::Open) else { return };
         let Some(held) = self.admission.admit() else { return };
         debug_assert!(self.side == Side::Listener && self.admission.is_known(), "a caller admits");
-        data.outbox().push(Own::Done);
-        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
+        data.outbox().push(ConnectionFrame::Done);
+        self.watch.tell(now, || observe::Event::Progress(Establishment::Admitted));
         self.handshake.end();
         let mut outcome = data.confirm();
         for held in held {
             if outcome.is_ok() {
-                outcome = self.on_opened(Arrival { now, ..held.arrival }, &held.payload);
+                outcome = self.on_opened(OpenedPacket { now, ..held.arrival }, &held.payload);
             }
         }
         if let Err(fault) = outcome {
@@ -580,12 +580,12 @@ impl Connection {
 
     /// Refuses the caller of a listener, without a reason.
     pub fn refuse(&mut self, now: Time) {
-        self.fail(now, Fault::new(Code::REFUSED, ""));
+        self.fail(now, CloseReason::new(CloseCode::REFUSED, ""));
     }
 
     /// Closes the connection. Undelivered data may never be delivered.
-    pub fn close(&mut self, now: Time, code: Code, reason: &str) {
-        self.fail(now, Fault::new(code, reason));
+    pub fn close(&mut self, now: Time, code: CloseCode, reason: &str) {
+        self.fail(now, CloseReason::new(code, reason));
     }
 
     /// Returns the maximum time until a packet is acknowledged.
@@ -593,15 +593,15 @@ impl Connection {
         self.data.as_ref().map_or(Span::from_s(1), |data| data.timeout())
     }
 
-    fn fail(&mut self, now: Time, fault: Fault) {
+    fn fail(&mut self, now: Time, fault: CloseReason) {
         self.check_state();
-        if self.life != Life::Open {
+        if self.life != ConnectionState::Open {
             return;
         }
         let until = now.saturating_add(self.timeout().times(3));
         self.say_closed(now, Closed::Here { code: fault.code, reason: fault.reason.clone() });
         let due = [true, true, self.data.is_some()];
-        self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
+        self.life = ConnectionState::Closing { until, fault, came: 0, answered: 1, due };
     }
 
     /// Refuses a caller that requests another service, once: a caller that retries starts a new handshake, so unknown callers
@@ -611,25 +611,26 @@ impl Connection {
         let here = self.shared.settings.service;
         self.say_closed(now, Closed::Service { asked, here: Some(here) });
         let fault = other_service(here);
-        self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
+        self.life = ConnectionState::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
     }
 
     /// Returns whether its caller requested another service.
-    pub(crate) fn is_turned_away(&self) -> bool {
-        self.data.is_none() && matches!(&self.life, Life::Closing { fault, .. } if fault.code == Code::NO_SUCH_SERVICE)
+    pub(crate) fn is_refused(&self) -> bool {
+        self.data.is_none()
+            && matches!(&self.life, ConnectionState::Closing { fault, .. } if fault.code == CloseCode::NO_SUCH_SERVICE)
     }
 
-    fn drain(&mut self, now: Time, Fault { code, reason }: Fault) {
+    fn drain(&mut self, now: Time, CloseReason { code, reason }: CloseReason) {
         self.check_state();
-        if self.life == Life::Open {
-            let closed = if code == Code::NO_SUCH_SERVICE && self.side == Side::Caller && self.data.is_none() {
+        if self.life == ConnectionState::Open {
+            let closed = if code == CloseCode::NO_SUCH_SERVICE && self.side == Side::Client && self.data.is_none() {
                 let here = Service::of_alpn(reason.as_bytes());
                 Closed::Service { asked: Some(self.shared.settings.service), here }
             } else {
                 Closed::There { code, reason }
             };
             self.say_closed(now, closed);
-            self.life = Life::Draining(now.saturating_add(self.timeout().times(3)));
+            self.life = ConnectionState::Draining(now.saturating_add(self.timeout().times(3)));
         }
     }
 
@@ -640,10 +641,10 @@ impl Connection {
 
     fn end(&mut self, now: Time, closed: Closed) {
         self.check_state();
-        if self.life == Life::Open {
+        if self.life == ConnectionState::Open {
             self.say_closed(now, closed);
         }
-        self.life = Life::Over;
+        self.life = ConnectionState::Over;
     }
 
     fn heard(&mut self, now: Time) {
@@ -658,17 +659,17 @@ impl Connection {
         let Some(data) = &mut self.data else { return };
         for news in data.take_news() {
             match news {
-                News::NewId(id) => self.ids.push(IdChange::New(id)),
-                News::OldId(id) => self.ids.push(IdChange::Old(id)),
-                News::MorePaths if self.side == Side::Caller => self.events.push_back(Event::MorePaths),
-                News::MorePaths => {}
-                News::PathOpen(path) => self.events.push_back(Event::PathOpen(path)),
-                News::PathGone(path) => self.events.push_back(Event::PathGone(path)),
-                News::PathWanted(path) => self.events.push_back(Event::PathWanted(path)),
-                News::Done => {
+                ConnectionUpdate::NewId(id) => self.ids.push(IdChange::New(id)),
+                ConnectionUpdate::OldId(id) => self.ids.push(IdChange::Old(id)),
+                ConnectionUpdate::MorePaths if self.side == Side::Client => self.events.push_back(Event::MorePaths),
+                ConnectionUpdate::MorePaths => {}
+                ConnectionUpdate::PathOpen(path) => self.events.push_back(Event::PathOpen(path)),
+                ConnectionUpdate::PathGone(path) => self.events.push_back(Event::PathGone(path)),
+                ConnectionUpdate::PathWanted(path) => self.events.push_back(Event::PathWanted(path)),
+                ConnectionUpdate::Done => {
                     if self.handshake.is_open() {
                         self.handshake.end();
-                        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
+                        self.watch.tell(now, || observe::Event::Progress(Establishment::Admitted));
                         self.events.push_back(Event::Admitted);
                     }
                 }
@@ -682,7 +683,7 @@ impl Connection {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        if self.life != Life::Open || !self.admission.is_known() {
+        if self.life != ConnectionState::Open || !self.admission.is_known() {
             return None;
         }
         let data = self.data.as_mut()?;
@@ -719,14 +720,14 @@ impl Connection {
     /// Opens one more path of a caller, from another of its ports. Returns its number; none if the peer allows none
     /// now.
     pub fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
-        self.data.as_mut().filter(|_| self.life == Life::Open)?.open_path(now, socket)
+        self.data.as_mut().filter(|_| self.life == ConnectionState::Open)?.open_path(now, socket)
     }
 
     /// Retires a caller's path that should be replaced ([`Event::PathWanted`]); the next one that opens takes over its
     /// law. Does nothing unless another one is open, which the peer will not give up and which is not silent, or if one
     /// was replaced a moment ago.
     pub fn replace_path(&mut self, now: Time, path: u32) {
-        if let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open)
+        if let Some(data) = self.data.as_mut().filter(|_| self.life == ConnectionState::Open)
             && let Err(fault) = data.replace_path(now, path)
         {
             self.fail(now, fault);
@@ -754,7 +755,7 @@ impl Connection {
     /// Sends a PING.
     pub fn ping(&mut self) {
         if let Some(data) = &mut self.data {
-            data.outbox().push(Own::Ping);
+            data.outbox().push(ConnectionFrame::Ping);
         }
     }
 
@@ -763,23 +764,23 @@ impl Connection {
     /// the minimum round trip of the slowest path, and `Silent` after the second timeout. None follows if the
     /// connection ends. A timeout is that of the slowest path without backoff, and at least 200 ms.
     pub fn probe(&mut self, now: Time) {
-        if self.life == Life::Open && self.probe.is_none() {
+        if self.life == ConnectionState::Open && self.probe.is_none() {
             let rtt = self.data.as_ref().map_or(Span::ZERO, |data| data.min_rtt());
-            self.begin_round(now, Probe { answers_from: now.saturating_add(rtt), rounds: 1, until: now });
+            self.begin_round(now, LivenessProbe { answers_from: now.saturating_add(rtt), rounds: 1, until: now });
         }
     }
 
-    fn begin_round(&mut self, now: Time, probe: Probe) {
-        debug_assert!(self.life == Life::Open && self.probe.is_none(), "two liveness probes at a time");
+    fn begin_round(&mut self, now: Time, probe: LivenessProbe) {
+        debug_assert!(self.life == ConnectionState::Open && self.probe.is_none(), "two liveness probes at a time");
         let pto = self.data.as_mut().map_or(Span::ZERO, |data| data.probe());
-        self.probe = Some(Probe { until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)), ..probe });
+        self.probe = Some(LivenessProbe { until: now.saturating_add(pto.max(MIN_LIVENESS_ROUND)), ..probe });
     }
 
     /// Ends the present round of a liveness probe if its time is over.
     fn end_round(&mut self, now: Time) {
         let Some(probe) = self.probe.take_if(|probe| probe.until <= now) else { return };
         if probe.rounds < LIVENESS_ROUNDS {
-            self.begin_round(now, Probe { rounds: probe.rounds + 1, ..probe });
+            self.begin_round(now, LivenessProbe { rounds: probe.rounds + 1, ..probe });
         } else {
             self.events.push_back(Event::Probed(Liveness::Silent));
         }
@@ -810,7 +811,7 @@ impl Connection {
     /// Returns the state, limits and actions of its laws. Empty before there are keys for data.
     pub fn laws(&self) -> LawStats {
         let Some(data) = &self.data else { return LawStats::default() };
-        let (acted, window) = (data.channel.acted(), data.channel.permit().window);
+        let (acted, window) = (data.channel.acted(), data.channel.send_limits().window);
         let mut trace = Vec::new();
         if let Some(subflow) = data.paths().iter().find_map(|path| path.subflow) {
             data.channel.law(subflow).trace(&mut |name, value| trace.push((name, value)));
@@ -823,9 +824,9 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         self.check_state();
         match self.life {
-            Life::Open => {}
-            Life::Closing { .. } => return self.write_close(now, out),
-            Life::Draining(_) | Life::Over => return None,
+            ConnectionState::Open => {}
+            ConnectionState::Closing { .. } => return self.write_close(now, out),
+            ConnectionState::Draining(_) | ConnectionState::Over => return None,
         }
         let start = out.len();
         if self.handshake.is_open() && self.handshake.write(now, out, self.budget.room()) {
@@ -856,7 +857,7 @@ impl Connection {
     }
 
     fn write_close(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let Life::Closing { due, fault, .. } = &mut self.life else { return None };
+        let ConnectionState::Closing { due, fault, .. } = &mut self.life else { return None };
         let start = out.len();
         for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
             if core::mem::take(due)
@@ -878,13 +879,13 @@ impl Connection {
     /// Returns the time of the next [`Connection::on_timer`] call; [`Time::NEVER`] if it waits for nothing.
     pub fn next_timer(&mut self) -> Time {
         match self.life {
-            Life::Closing { until, .. } | Life::Draining(until) => return until,
-            Life::Over => return Time::NEVER,
-            Life::Open => {}
+            ConnectionState::Closing { until, .. } | ConnectionState::Draining(until) => return until,
+            ConnectionState::Over => return Time::NEVER,
+            ConnectionState::Open => {}
         }
         let handshake =
             if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
-        let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
+        let deadline = if self.is_unvalidated() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
         let probe = self.probe.map_or(Time::NEVER, |probe| probe.until);
         let idle = self.heard_at.saturating_add(self.idle);
@@ -894,7 +895,7 @@ impl Connection {
     /// Returns the time of a caller's next keep-alive PING.
     fn ask_at(&self) -> Time {
         match self.shared.settings.keep_alive {
-            Some(wait) if self.side == Side::Caller && self.data.is_some() => {
+            Some(wait) if self.side == Side::Client && self.data.is_some() => {
                 self.heard_at.saturating_add(wait.times(1 + self.asked))
             }
             _ => Time::NEVER,
@@ -905,19 +906,19 @@ impl Connection {
     pub fn on_timer(&mut self, now: Time) {
         self.check_state();
         match self.life {
-            Life::Closing { until, .. } | Life::Draining(until) => {
+            ConnectionState::Closing { until, .. } | ConnectionState::Draining(until) => {
                 if until <= now {
-                    self.life = Life::Over;
+                    self.life = ConnectionState::Over;
                 }
                 return;
             }
-            Life::Over => return,
-            Life::Open => {}
+            ConnectionState::Over => return,
+            ConnectionState::Open => {}
         }
         if self.heard_at.saturating_add(self.idle) <= now {
             return self.end(now, Closed::Silence);
         }
-        if self.is_young() && self.began.saturating_add(HANDSHAKE) <= now {
+        if self.is_unvalidated() && self.began.saturating_add(HANDSHAKE) <= now {
             // A caller that has got this far, and has not identified itself, is refused; any other end closes silently.
             return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::Silence) };
         }
@@ -957,5 +958,5 @@ fn stats(data: &Data, path: &Path) -> PathStats {
 
 /// Returns the tag behind these bytes of a Retry: only a host that saw the packet to `first_id` can compute it.
 pub(crate) fn tag_of_retry(first_id: &FirstId, retry: &[u8]) -> [u8; 32] {
-    Key::new(first_id.as_bytes()).tag(&[retry])
+    MacKey::new(first_id.as_bytes()).tag(&[retry])
 }

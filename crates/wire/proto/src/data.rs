@@ -9,27 +9,27 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
-use flow::{Answering, Channel, ChannelConfig, Codepoint, DataSending, Pacing, Range};
+use flow::{AckPolicy, Channel, ChannelConfig, Codepoint, DataSending, Pacing, Range};
 use laws::Law;
 use units::{Bytes, Span, Time};
 
 use crate::Id;
-use crate::blocks::{Coder, Coding, CodingStats, Rebuilding};
-use crate::closed::Fault;
+use crate::blocks::{BlockReceiver, BlockSender, CodingPolicy, CodingStats};
+use crate::closed::CloseReason;
 use crate::datagrams::Datagrams;
+use crate::dplpmtud::SMALLEST;
+use crate::endpoint_state::EndpointState;
+use crate::four_tuple::FourTuple;
+use crate::frame_queue::{DATAGRAM_HEAD, DatagramError, FrameQueue, OVERHEAD};
 use crate::keys::DataKeys;
 use crate::narrow::{to_i64, to_u16, to_u32, to_usize};
-use crate::observe::{self, Event, KeyCause, LostNote, Metrics, PathChange, Watch};
-use crate::outbox::{DATAGRAM_HEAD, DatagramError, OVERHEAD, Outbox};
+use crate::observe::{self, Event, KeyCause, LostNote, Metrics, ObserverSlot, PathChange};
 use crate::parameters::Parameters;
-use crate::path::{Budget, IssuedId, Path, PathIds, State};
-use crate::search::SMALLEST;
-use crate::settings::{LONGEST_ACK_DELAY, Settings};
-use crate::shared::Shared;
+use crate::path::{AmplificationLimit, IssuedId, Path, PathIds, State};
+use crate::settings::{MAX_ACK_DELAY, Settings};
 use crate::side::Side;
 use crate::space::FIRST_RTT;
 use crate::streams::{Limits, Streams};
-use crate::via::Via;
 use reroute::Rerouting;
 
 /// Average interval between skipped packet numbers.
@@ -42,24 +42,24 @@ const ECHOES: u32 = 8;
 /// Minimum wait of a timer beyond the delays of the path and the peer: hosts are sometimes late.
 const LATENESS: Span = Span::from_ms(2);
 /// Maximum timeout: a packet per 5 s burdens no network, and after an outage the transfer soon resumes.
-const LONGEST_TIMEOUT: Span = Span::from_s(5);
+const MAX_TIMEOUT: Span = Span::from_s(5);
 /// Minimum interval between challenges.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// Time without new bytes after which a stream's unused receive memory is released.
 const IDLE_ROOM: Span = Span::from_s(1);
 /// Minimum buffer of a stream for unacknowledged data, in bytes.
-const LEAST_SEND_BUFFER: u64 = 1 << 20;
+const MIN_SEND_BUFFER: u64 = 1 << 20;
 
 /// Four-tuple and ECN codepoint of sent packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sent {
-    pub(crate) via: Via,
+pub(crate) struct SendPath {
+    pub(crate) via: FourTuple,
     pub(crate) codepoint: Codepoint,
 }
 
 /// Update for the owner of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum News {
+pub(crate) enum ConnectionUpdate {
     /// The peer sends to this ID from now on.
     NewId(Id),
     /// The peer no longer sends to this ID.
@@ -78,17 +78,17 @@ pub(crate) enum News {
 
 /// Result of reading a packet's frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ReadOutcome {
     Read,
     /// Part of it found no room: the packet is not acknowledged.
     Dropped,
     /// The peer has closed the connection.
-    Closed(Fault),
+    Closed(CloseReason),
 }
 
 /// A packet that was opened, and the circumstances of its arrival.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct OpenedPacket {
     pub(crate) now: Time,
     /// Arrival time: earlier than `now` if the packet had to wait.
     pub(crate) came: Time,
@@ -96,21 +96,21 @@ pub(crate) struct Arrival {
     pub(crate) path: u32,
     pub(crate) number: u64,
     pub(crate) codepoint: Codepoint,
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     /// Length of the datagram, in bytes.
     pub(crate) len: usize,
 }
 
 pub(crate) struct Data {
     rerouting: Rerouting,
-    shared: Shared,
+    shared: EndpointState,
     side: Side,
-    watch: Watch,
+    watch: ObserverSlot,
     keys: DataKeys,
     updates: u64,
-    pub(crate) channel: Channel<Law, Outbox>,
+    pub(crate) channel: Channel<Law, FrameQueue>,
     /// Rebuilds packets, if this end takes blocks.
-    rebuilding: Option<Rebuilding>,
+    rebuilding: Option<BlockReceiver>,
     paths: Vec<Path>,
     /// IDs that the peer issued for paths that are not open.
     offered: BTreeMap<u32, IssuedId>,
@@ -118,7 +118,7 @@ pub(crate) struct Data {
     next_path: u32,
     most_paths: u32,
     theirs: Parameters,
-    answering: Answering,
+    answering: AckPolicy,
     base_rtt: Span,
     /// Set if both ends know each other: DONE was sent, or received.
     is_confirmed: bool,
@@ -132,7 +132,7 @@ pub(crate) struct Data {
     release_at: Time,
     /// Received datagrams that are not read yet.
     datagrams: Datagrams,
-    news: Vec<News>,
+    news: Vec<ConnectionUpdate>,
     ranges: Vec<Range>,
     times: Vec<(u64, Time)>,
 }
@@ -140,30 +140,30 @@ pub(crate) struct Data {
 /// Parameters of a data phase.
 pub(crate) struct NewData {
     pub(crate) now: Time,
-    pub(crate) shared: Shared,
+    pub(crate) shared: EndpointState,
     pub(crate) side: Side,
     pub(crate) keys: DataKeys,
-    pub(crate) watch: Watch,
+    pub(crate) watch: ObserverSlot,
     pub(crate) theirs: Parameters,
     /// The IDs of path 0, to which the peer and this end send.
     pub(crate) own_id: Id,
     pub(crate) peer_id: Id,
     /// Four-tuple of the handshake.
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     /// The shortest round trip of the handshake, if one was measured.
     pub(crate) rtt: Option<Span>,
 }
 
 impl Data {
     /// Creates the data phase. Path 0 is open, on the four-tuple of the handshake.
-    pub(crate) fn new(new: NewData) -> Result<Self, Fault> {
+    pub(crate) fn new(new: NewData) -> Result<Self, CloseReason> {
         let NewData { now, shared, side, keys, watch, theirs, own_id, peer_id, via, rtt } = new;
         let settings = &shared.settings;
         // No path has a shorter RTT, and no law supports an RTT of zero.
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
-        let answering = Answering {
+        let answering = AckPolicy {
             every: settings.ack_every.max(1),
-            delay: settings.ack_delay.clamp(Span::ZERO, LONGEST_ACK_DELAY),
+            delay: settings.ack_delay.clamp(Span::ZERO, MAX_ACK_DELAY),
             echo: base_rtt.over(ECHOES),
             timestamps: theirs.times == 1,
         };
@@ -171,8 +171,8 @@ impl Data {
         let most_packet = settings.max_packet.min(to_u16(theirs.max_packet));
         let ids = PathIds { ours: own_id, theirs: IssuedId { id: peer_id, token: reset } };
         let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
-        (path.budget, path.subflow) = (Budget::PROVED, Some(0));
-        let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
+        (path.budget, path.subflow) = (AmplificationLimit::PROVED, Some(0));
+        let mut streams = Streams::new(side, settings.limits, MIN_SEND_BUFFER.min(settings.send_buffer));
         streams.set_send_pool(settings.send_pool);
         streams.set_receive_memory(shared.memory.clone());
         streams.set_peer_limits(Limits {
@@ -185,14 +185,14 @@ impl Data {
         // A probe that is sent too early costs a packet. So the timeout is the minimum of RFC 9002 §6.2.1, plus the
         // lateness of hosts.
         config.timing.rto_min = base_rtt + Span::from_us(to_i64(theirs.ack_delay)) + LATENESS;
-        config.timing.rto_max = LONGEST_TIMEOUT;
+        config.timing.rto_max = MAX_TIMEOUT;
         config.on_ramp = settings.on_ramp;
         config.pacing = Pacing { header: to_u32(OVERHEAD as u64), burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
-        let may_code = settings.coding != Coding::Off && theirs.coding_window > 0;
-        let mut coder = may_code.then(|| Coder::new(settings.coding, theirs.coding_window));
-        let mut rebuilding = (settings.coding_window > 0).then(|| Rebuilding::new(settings.coding_window.into()));
+        let may_code = settings.coding != CodingPolicy::Off && theirs.coding_window > 0;
+        let mut coder = may_code.then(|| BlockSender::new(settings.coding, theirs.coding_window));
+        let mut rebuilding = (settings.coding_window > 0).then(|| BlockReceiver::new(settings.coding_window.into()));
         if let Some(rebuilding) = &mut rebuilding {
             rebuilding.set_timing(Span::from_us(to_i64(theirs.ack_delay)), base_rtt);
         }
@@ -206,7 +206,7 @@ impl Data {
         }
         let most_paths = u32::from(settings.paths.clamp(1, 64)).min(to_u32(theirs.paths));
         path.skip_at = 1 + chance % SKIP_EVERY;
-        let mut outbox = Outbox::new(streams, coder, SMALLEST_MSS);
+        let mut outbox = FrameQueue::new(streams, coder, SMALLEST_MSS);
         if watch.is_on() {
             outbox.lost.begin();
         }
@@ -253,7 +253,7 @@ impl Data {
             smoothed_rtt: self.channel.smoothed_rtt(subflow),
             least_rtt: path.least_rtt,
             latest_rtt,
-            strikes: self.channel.strikes(subflow),
+            pto_count: self.channel.pto_count(subflow),
         };
         self.watch.tell(now, || Event::Metrics { path: path.number, metrics, law: self.channel.law(subflow) });
     }
@@ -278,23 +278,23 @@ impl Data {
         }
     }
 
-    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+    pub(crate) fn outbox(&mut self) -> &mut FrameQueue {
         self.channel.work_mut()
     }
 
     /// Returns the coding counters.
     pub(crate) fn coding(&self) -> CodingStats {
         CodingStats {
-            parity: self.outbox_ref().coder.as_ref().map_or(0, Coder::parity_sent),
-            recovered: self.rebuilding.as_ref().map_or(0, Rebuilding::recovered),
+            parity: self.outbox_ref().coder.as_ref().map_or(0, BlockSender::parity_sent),
+            recovered: self.rebuilding.as_ref().map_or(0, BlockReceiver::recovered),
         }
     }
 
-    pub(crate) fn outbox_ref(&self) -> &Outbox {
+    pub(crate) fn outbox_ref(&self) -> &FrameQueue {
         self.channel.work()
     }
 
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
+    pub(crate) fn take_news(&mut self) -> Vec<ConnectionUpdate> {
         mem::take(&mut self.news)
     }
 
@@ -356,8 +356,8 @@ impl Data {
     /// Returns the time of the next [`Data::on_timer`] call, or of the next output of [`Data::write`].
     pub(crate) fn next_timer(&mut self) -> Time {
         let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
-        let asks = self.rebuilding.as_mut().map_or(Time::NEVER, Rebuilding::next_timer);
-        let gives_up = self.outbox().coder.as_mut().map_or(Time::NEVER, Coder::next_timer);
+        let asks = self.rebuilding.as_mut().map_or(Time::NEVER, BlockReceiver::next_timer);
+        let gives_up = self.outbox().coder.as_mut().map_or(Time::NEVER, BlockSender::next_timer);
         self.channel.next_timer().min(self.wake).min(self.release_at).min(paths).min(asks).min(gives_up)
     }
 
@@ -368,7 +368,7 @@ impl Data {
         }
     }
 
-    pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), Fault> {
+    pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), CloseReason> {
         if self.channel.next_timer() <= now {
             self.channel.on_timer(now);
             for at in 0..self.paths.len() {
@@ -419,7 +419,7 @@ impl Data {
         self.paths.retain(|path| {
             let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_let_go);
             if !stays {
-                news.push(News::OldId(path.ours));
+                news.push(ConnectionUpdate::OldId(path.ours));
                 given.remove(&path.number);
             }
             stays
@@ -432,7 +432,7 @@ impl Data {
     }
 }
 
-fn make_law(shared: &Shared, base_rtt: Span, mss: u32) -> Law {
+fn make_law(shared: &EndpointState, base_rtt: Span, mss: u32) -> Law {
     let Settings { law, line_rate, intra_rtt, .. } = &*shared.settings;
-    law(&laws::Path { base_rtt, intra_rtt: *intra_rtt, line_rate: *line_rate, mss: Bytes::new(mss.into()) })
+    law(&laws::PathInfo { base_rtt, intra_rtt: *intra_rtt, line_rate: *line_rate, mss: Bytes::new(mss.into()) })
 }

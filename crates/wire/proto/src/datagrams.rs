@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 /// Maximum memory of all waiting datagrams, in bytes. To be sent: the bytes of a millisecond at 8 Gb/s. To be read: the
 /// bytes that a reader finds when it is a millisecond late.
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 /// Cost of a datagram in addition to its length, in bytes.
 const COST: usize = 64;
 
@@ -20,12 +20,12 @@ impl Datagrams {
     /// Appends a datagram. Returns whether there was room for it.
     pub(crate) fn push(&mut self, datagram: &[u8]) -> bool {
         let counts = datagram.len() + COST;
-        let fits = self.counted + counts <= MOST;
+        let fits = self.counted + counts <= MAX;
         if fits {
             self.counted += counts;
             self.queue.push_back(datagram.to_vec());
         }
-        debug_assert!(self.counted <= MOST && self.queue.len() * COST <= self.counted, "{} bytes count", self.counted);
+        debug_assert!(self.counted <= MAX && self.queue.len() * COST <= self.counted, "{} bytes count", self.counted);
         fits
     }
 
@@ -54,7 +54,7 @@ mod tests {
         for len in [0, 1_000] {
             let datagram = alloc::vec![1; len];
             let mut datagrams = Datagrams::default();
-            let most = MOST / (len + COST);
+            let most = MAX / (len + COST);
             assert_eq!((0..2 * most).filter(|_| datagrams.push(&datagram)).count(), most);
             assert_eq!(datagrams.pop().map(|datagram| datagram.len()), Some(len));
             assert!(datagrams.push(&datagram) && !datagrams.push(&datagram));

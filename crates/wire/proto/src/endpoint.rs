@@ -12,29 +12,31 @@ use rustls::{ServerConfig, SupportedCipherSuite};
 use thiserror::Error;
 use units::Time;
 
-use crate::closed::Fault;
+use crate::closed::CloseReason;
 use crate::connection::{Connection, IdChange, NewConnection, Transmit, tag_of_retry};
+use crate::dplpmtud::SMALLEST;
+use crate::endpoint_state::EndpointState;
+use crate::four_tuple::FourTuple;
 use crate::handshake::{Context, Handshake, HandshakeIds, has_client_hello};
-use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
+use crate::header::{
+    Header, LongKind, ParsedPacket, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions,
+};
 use crate::identity::{self, Identity, Trust};
-use crate::observe::{Birth, Watch};
+use crate::listener_group::GroupMember;
+use crate::observe::{ConnectionStart, ObserverSlot};
 use crate::parameters::FirstId;
-use crate::search::SMALLEST;
 use crate::secret::Secret;
 use crate::settings::Settings;
-use crate::shared::Shared;
 use crate::side::Side;
 use crate::strangers::{HandshakeKey, Strangers};
-use crate::team::Member;
 use crate::ticket::TicketId;
 use crate::token::{Token, Tokens};
-use crate::via::Via;
 use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
-pub use crate::handle::Handle;
+pub use crate::handle::ConnectionHandle;
 
 /// Maximum number of queued responses to unknown senders; further ones are dropped.
-const MOST_ANSWERS: usize = 64;
+const MAX_ANSWERS: usize = 64;
 
 /// Error in creating an endpoint or a connection of a caller.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -47,8 +49,8 @@ impl From<rustls::Error> for EndpointError {
     }
 }
 
-impl From<Fault> for EndpointError {
-    fn from(fault: Fault) -> Self {
+impl From<CloseReason> for EndpointError {
+    fn from(fault: CloseReason) -> Self {
         Self(fault.reason)
     }
 }
@@ -59,9 +61,9 @@ pub enum Received {
     /// No connection; [`Endpoint::poll_answer`] may return an answer now.
     Nothing,
     /// An existing connection.
-    Connection(Handle),
+    Connection(ConnectionHandle),
     /// A new connection, which the datagram has begun.
-    New(Handle),
+    New(ConnectionHandle),
     /// No connection of this endpoint. If another one of its team knows this token, its peer has lost that connection:
     /// [`Endpoint::on_reset`].
     MaybeReset([u8; TOKEN_LEN]),
@@ -70,21 +72,21 @@ pub enum Received {
 /// The first packet of a caller: its four-tuple, and the IDs and the token in its header.
 #[derive(Clone, Debug)]
 struct First {
-    via: Via,
+    via: FourTuple,
     to: FirstId,
     from: Id,
     token: Vec<u8>,
 }
 
 /// A connection and the IDs that name it.
-struct Entry {
+struct ConnectionEntry {
     connection: Box<Connection>,
     ids: Vec<Id>,
 }
 
 #[derive(Debug)]
-struct Answer {
-    via: Via,
+struct StatelessReply {
+    via: FourTuple,
     bytes: Vec<u8>,
 }
 
@@ -110,18 +112,18 @@ pub struct Authentication {
 
 /// All connections of one endpoint. A caller has one, a listener one per caller.
 pub struct Endpoint {
-    shared: Shared,
+    shared: EndpointState,
     suites: Vec<SupportedCipherSuite>,
     identity: Identity,
     listens: Option<Arc<ServerConfig>>,
-    connections: BTreeMap<Handle, Entry>,
+    connections: BTreeMap<ConnectionHandle, ConnectionEntry>,
     next: u64,
-    ids: BTreeMap<Id, Handle>,
+    ids: BTreeMap<Id, ConnectionHandle>,
     strangers: Strangers,
     /// Evicted connections that [`Endpoint::poll_evicted`] has not returned yet.
-    evicted: VecDeque<Handle>,
+    evicted: VecDeque<ConnectionHandle>,
     tokens: Tokens,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<StatelessReply>,
 }
 
 impl Endpoint {
@@ -133,10 +135,10 @@ impl Endpoint {
         let EndpointConfig { settings, provider, identity } = config;
         let (service, key_log) = (settings.service, settings.key_log.clone());
         let listens = match side {
-            Side::Caller => None,
+            Side::Client => None,
             Side::Listener => Some(identity::listener(&provider, &identity, service, key_log)?),
         };
-        Self::member(now, Shared::new(settings, provider, Member::alone())?, identity, listens)
+        Self::member(now, EndpointState::new(settings, provider, GroupMember::alone())?, identity, listens)
     }
 
     /// Creates `of` endpoints, at least one, that listen at one address together, each for a thread of its own.
@@ -151,9 +153,9 @@ impl Endpoint {
     pub fn team(now: Time, config: EndpointConfig, of: u8) -> Result<Vec<Self>, EndpointError> {
         let EndpointConfig { settings, provider, identity } = config;
         let tls = identity::listener(&provider, &identity, settings.service, settings.key_log.clone())?;
-        let shared = Shared::new(settings, provider, Member::alone())?;
-        let all = Member::all(of).into_iter().map(|member| {
-            let shared = Shared { member, ..shared.clone() };
+        let shared = EndpointState::new(settings, provider, GroupMember::alone())?;
+        let all = GroupMember::all(of).into_iter().map(|member| {
+            let shared = EndpointState { member, ..shared.clone() };
             Self::member(now, shared, identity.clone(), Some(tls.clone()))
         });
         all.collect()
@@ -161,7 +163,7 @@ impl Endpoint {
 
     fn member(
         now: Time,
-        shared: Shared,
+        shared: EndpointState,
         identity: Identity,
         listens: Option<Arc<ServerConfig>>,
     ) -> Result<Self, EndpointError> {
@@ -186,30 +188,30 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the machine returns no random numbers, or TLS cannot begin.
-    pub fn call(
+    pub fn connect(
         &mut self,
         now: Time,
-        via: Via,
+        via: FourTuple,
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
-    ) -> Result<Handle, EndpointError> {
-        self.call_with(now, via, Authentication { trust, secret }, self.shared.settings.clone())
+    ) -> Result<ConnectionHandle, EndpointError> {
+        self.connect_with(now, via, Authentication { trust, secret }, self.shared.settings.clone())
     }
 
     /// Opens a connection with settings of its own. Its idle timeout, limits and law may differ from the endpoint's;
     /// its identity may not.
     ///
     /// # Errors
-    /// As for [`Endpoint::call`].
-    pub fn call_with(
+    /// As for [`Endpoint::connect`].
+    pub fn connect_with(
         &mut self,
         now: Time,
-        via: Via,
+        via: FourTuple,
         authentication: Authentication,
         settings: Arc<Settings>,
-    ) -> Result<Handle, EndpointError> {
+    ) -> Result<ConnectionHandle, EndpointError> {
         let Authentication { trust, secret } = authentication;
-        let shared = Shared { settings, ..self.shared.clone() };
+        let shared = EndpointState { settings, ..self.shared.clone() };
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
         let tls = identity::caller(&shared.provider, trust, Some(&self.identity), service, key_log)?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
@@ -219,24 +221,25 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..shared.settings.parameters()
         };
-        let context = self.begin(&shared.settings, Birth { now, side: Side::Caller, first_id, via, service });
+        let context = self.begin(&shared.settings, ConnectionStart { now, side: Side::Client, first_id, via, service });
         let ids = HandshakeIds { first: first_id, own: own_id, peer: first_id };
         let handshake = Handshake::call(context, tls, ids, &ours)?;
-        let side = Side::Caller;
+        let side = Side::Client;
         let new = NewConnection { now, shared, side, own_id, via, first_id, handshake, secret };
         Ok(self.add(Connection::new(new)))
     }
 
     /// Returns the initial context of a connection's handshake.
-    fn begin(&self, settings: &Settings, birth: Birth) -> Context {
-        let watch = Watch::new(settings.observe.as_ref(), &birth);
+    fn begin(&self, settings: &Settings, birth: ConnectionStart) -> Context {
+        let watch = ObserverSlot::new(settings.observe.as_ref(), &birth);
         Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
     }
 
-    fn add(&mut self, connection: Connection) -> Handle {
-        let handle = Handle(self.next);
+    fn add(&mut self, connection: Connection) -> ConnectionHandle {
+        let handle = ConnectionHandle(self.next);
         self.next += 1;
-        let before = self.connections.insert(handle, Entry { connection: Box::new(connection), ids: Vec::new() });
+        let before =
+            self.connections.insert(handle, ConnectionEntry { connection: Box::new(connection), ids: Vec::new() });
         debug_assert!(before.is_none(), "two connections have one handle");
         self.settle(handle);
         handle
@@ -248,12 +251,12 @@ impl Endpoint {
     }
 
     /// Returns the connection of a handle, until it is forgotten.
-    pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+    pub fn connection(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         self.connections.get_mut(&handle).map(|entry| &mut *entry.connection)
     }
 
     /// Returns all connections.
-    pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+    pub fn handles(&self) -> impl Iterator<Item = ConnectionHandle> + '_ {
         self.connections.keys().copied()
     }
 
@@ -264,8 +267,8 @@ impl Endpoint {
 
     /// Applies the changes that calls of a connection have caused. Must be called after other calls of a connection
     /// than by this endpoint's own methods.
-    pub fn settle(&mut self, handle: Handle) {
-        let Some(Entry { connection, ids }) = self.connections.get_mut(&handle) else { return };
+    pub fn settle(&mut self, handle: ConnectionHandle) {
+        let Some(ConnectionEntry { connection, ids }) = self.connections.get_mut(&handle) else { return };
         for change in connection.take_ids() {
             match change {
                 IdChange::New(id) => {
@@ -280,7 +283,7 @@ impl Endpoint {
         }
         debug_assert!(ids.iter().all(|id| self.ids.get(id) == Some(&handle)), "an ID leads elsewhere");
         if self.strangers.contains(handle) {
-            if !connection.is_young() {
+            if !connection.is_unvalidated() {
                 self.strangers.remove(handle);
             }
             if connection.is_validated() {
@@ -293,7 +296,7 @@ impl Endpoint {
     }
 
     /// Forgets a connection that is over, if its events have been read. Returns whether it did.
-    pub fn forget(&mut self, handle: Handle) -> bool {
+    pub fn forget(&mut self, handle: ConnectionHandle) -> bool {
         let is_over = self.connections.get(&handle).is_some_and(|entry| entry.connection.is_over());
         if is_over {
             for id in self.connections.remove(&handle).into_iter().flat_map(|entry| entry.ids) {
@@ -306,8 +309,8 @@ impl Endpoint {
     }
 
     /// Handles a datagram.
-    pub fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) -> Received {
-        let Ok(packet) = Packet::read(datagram) else { return Received::Nothing };
+    pub fn on_datagram(&mut self, now: Time, via: FourTuple, codepoint: Codepoint, datagram: &mut [u8]) -> Received {
+        let Ok(packet) = ParsedPacket::read(datagram) else { return Received::Nothing };
         let len = datagram.len();
         let known = match packet.header {
             Header::Short { to } => match self.ids.get(&to) {
@@ -349,7 +352,7 @@ impl Endpoint {
         self.accept(now, &first, codepoint, datagram).map_or(Received::Nothing, Received::New)
     }
 
-    fn find(&self, via: Via, to: &[u8]) -> Option<Handle> {
+    fn find(&self, via: FourTuple, to: &[u8]) -> Option<ConnectionHandle> {
         let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
         let caller = || FirstId::new(to).map(|first_id| HandshakeKey { remote: via.remote, first_id });
         by_id.copied().or_else(|| self.strangers.find(&caller()?))
@@ -358,7 +361,13 @@ impl Endpoint {
     /// Handles a caller's first packet. Returns its connection. Drops the packet, keeps nothing, and leaves the token
     /// valid if the caller must validate its address first, the `ClientHello` is incomplete or TLS rejects it, no slot
     /// can be made free, or too many callers ask for another service.
-    fn accept(&mut self, now: Time, first: &First, codepoint: Codepoint, datagram: &mut [u8]) -> Option<Handle> {
+    fn accept(
+        &mut self,
+        now: Time,
+        first: &First,
+        codepoint: Codepoint,
+        datagram: &mut [u8],
+    ) -> Option<ConnectionHandle> {
         let tls = self.listens.clone()?;
         let remote = first.via.remote;
         let (place, token) = if first.token.is_empty() {
@@ -377,13 +386,13 @@ impl Endpoint {
         }
         let mut connection = self.begin_connection(now, tls, first, token)?;
         connection.on_datagram(now, first.via, codepoint, datagram);
-        if !connection.has_heard() || (connection.is_turned_away() && !self.shared.member.may_answer(now)) {
+        if !connection.has_heard() || (connection.is_refused() && !self.shared.member.may_answer(now)) {
             return None;
         }
         if let Some(token) = token {
             self.tokens.redeem(now, token);
         }
-        let is_young = connection.is_young();
+        let is_young = connection.is_unvalidated();
         if is_young {
             self.make_room(now);
         }
@@ -414,7 +423,7 @@ impl Endpoint {
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let birth = Birth { now, side: Side::Listener, first_id, via: first.via, service };
+        let birth = ConnectionStart { now, side: Side::Listener, first_id, via: first.via, service };
         let context = self.begin(&self.shared.settings, birth);
         let ids = HandshakeIds { first: first.to, own: own_id, peer: FirstId::from(first.from) };
         let handshake = Handshake::accept(context, tls, ids, &ours).ok()?;
@@ -446,7 +455,7 @@ impl Endpoint {
 
     /// Returns a connection that has made room for another caller since the last call. Its last event is
     /// [`Event::Closed`](crate::connection::Event::Closed), and [`Endpoint::forget`] frees it.
-    pub fn poll_evicted(&mut self) -> Option<Handle> {
+    pub fn poll_evicted(&mut self) -> Option<ConnectionHandle> {
         self.evicted.pop_front()
     }
 
@@ -462,15 +471,15 @@ impl Endpoint {
         self.answer(via, bytes);
     }
 
-    fn answer(&mut self, via: Via, bytes: Vec<u8>) {
-        if self.answers.len() < MOST_ANSWERS {
-            self.answers.push_back(Answer { via, bytes });
+    fn answer(&mut self, via: FourTuple, bytes: Vec<u8>) {
+        if self.answers.len() < MAX_ANSWERS {
+            self.answers.push_back(StatelessReply { via, bytes });
         }
-        debug_assert!(self.answers.len() <= MOST_ANSWERS, "{} answers wait", self.answers.len());
+        debug_assert!(self.answers.len() <= MAX_ANSWERS, "{} answers wait", self.answers.len());
     }
 
     /// Handles a packet with a short header that belongs to no connection.
-    fn on_unknown(&mut self, now: Time, via: Via, datagram: &[u8]) -> Received {
+    fn on_unknown(&mut self, now: Time, via: FourTuple, datagram: &[u8]) -> Received {
         let token = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET);
         if let Some(handle) = token.and_then(|token| self.on_reset(now, via, token)) {
             return Received::Connection(handle);
@@ -493,7 +502,7 @@ impl Endpoint {
 
     /// Ends the connection that this token resets, if there is one. The datagram with the token arrived at another
     /// endpoint of the team.
-    pub fn on_reset(&mut self, now: Time, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
+    pub fn on_reset(&mut self, now: Time, via: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
         let handle = self.reset_by(via, token)?;
         if let Some(connection) = self.connection(handle) {
             connection.on_reset(now);
@@ -502,7 +511,7 @@ impl Endpoint {
     }
 
     /// Returns the connection that this token resets, if it comes from that connection's peer.
-    fn reset_by(&self, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
+    fn reset_by(&self, via: FourTuple, token: &[u8; TOKEN_LEN]) -> Option<ConnectionHandle> {
         let key = &self.shared.reset;
         let resets = |connection: &Connection| {
             // In constant time, as far as the token goes: timing must not reveal parts of it.
@@ -517,13 +526,19 @@ impl Endpoint {
 
     /// Returns the next datagram for a host without a connection; none if there is none.
     pub fn poll_answer(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
-        let Answer { via, bytes } = self.answers.pop_front()?;
+        let StatelessReply { via, bytes } = self.answers.pop_front()?;
         out.extend(&bytes);
         Some(Transmit { via, codepoint: Codepoint::NotEct, segment: bytes.len() })
     }
 
     /// Writes the datagrams of one connection, like [`Connection::poll_transmit`].
-    pub fn poll_transmit(&mut self, now: Time, handle: Handle, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        handle: ConnectionHandle,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let transmit = self.connection(handle)?.poll_transmit(now, most, out);
         if transmit.is_none() {
             self.settle(handle);
@@ -532,7 +547,7 @@ impl Endpoint {
     }
 
     /// Handles an expired timer of one connection, like [`Connection::on_timer`].
-    pub fn on_timer(&mut self, now: Time, handle: Handle) {
+    pub fn on_timer(&mut self, now: Time, handle: ConnectionHandle) {
         if let Some(connection) = self.connection(handle) {
             connection.on_timer(now);
         }

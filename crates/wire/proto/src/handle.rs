@@ -2,4 +2,4 @@
 
 /// Identifies a connection of an endpoint. Never reused; later connections have greater handles.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Handle(pub(crate) u64);
+pub struct ConnectionHandle(pub(crate) u64);

@@ -4,27 +4,27 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use flow::{AckEliciting, Acks, Codepoint, SendState};
+use flow::{AckEliciting, AckRanges, Codepoint, SendState};
 use rustls::quic::{Keys, Secrets};
 use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
 use units::{Span, Time};
 
 use crate::Id;
 use crate::assembler::{Assembler, Inserted};
-use crate::closed::{Code, Fault};
+use crate::closed::{CloseCode, CloseReason};
+use crate::dplpmtud::SMALLEST;
 use crate::frame::{Ack, Frame, Frames};
-use crate::header::{Header, LongKind, Packet as AnyPacket, put_long};
+use crate::header::{Header, LongKind, ParsedPacket as AnyPacket, put_long};
 use crate::identity::Fingerprint;
-use crate::keys::{Opened, Place, SEAL_LEN};
+use crate::keys::{DecryptedPacket, HeaderOffsets, SEAL_LEN};
 use crate::narrow::{to_u16, to_usize};
-use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
+use crate::observe::{self, Event, KeyCause, LostNote, ObservedPacket, ObserverSlot};
 use crate::parameters::{FirstId, Parameters};
 use crate::receive_memory::ReceiveMemory;
-use crate::search::SMALLEST;
 use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
-use crate::space::{FIRST_RTT, MOST_AHEAD, MOST_CRYPTO, MOST_GAPS, Space, Written};
-use crate::tls::{Alert, Said, Tls, initial_keys};
+use crate::space::{FIRST_RTT, MAX_AHEAD, MAX_CRYPTO, MAX_GAPS, Space, WrittenPacket};
+use crate::tls::{Alert, Tls, TlsOutput, initial_keys};
 use crate::varint;
 
 /// Bytes of a packet number in the handshake.
@@ -52,19 +52,19 @@ pub(crate) struct Agreed {
 
 /// Result of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Read {
+pub(crate) enum HandshakeRead {
     /// The packet was dropped.
     Nothing,
     /// The packet opened, and its frames were read. A Handshake packet validates the peer's address.
     Opened(LongKind),
     /// The peer has closed the connection.
-    Closed(Fault),
+    Closed(CloseReason),
     /// The caller requests another service; none if it does not belong to this protocol.
     OtherService(Option<Service>),
 }
 
 /// A received packet.
-pub(crate) struct Came<'a> {
+pub(crate) struct HandshakePacket<'a> {
     pub(crate) now: Time,
     pub(crate) kind: LongKind,
     pub(crate) from: Id,
@@ -78,7 +78,7 @@ pub(crate) struct Context {
     pub(crate) now: Time,
     pub(crate) suites: Vec<SupportedCipherSuite>,
     pub(crate) service: Service,
-    pub(crate) watch: Watch,
+    pub(crate) watch: ObserverSlot,
 }
 
 /// IDs of a handshake.
@@ -99,7 +99,7 @@ pub(crate) struct Handshake {
     side: Side,
     suites: Vec<SupportedCipherSuite>,
     service: Service,
-    watch: Watch,
+    watch: ObserverSlot,
     tls: Tls,
     /// First input of TLS at a listener: the `ClientHello`, until TLS has processed it.
     hello: Vec<u8>,
@@ -128,15 +128,15 @@ impl Handshake {
         config: Arc<ClientConfig>,
         ids: HandshakeIds,
         ours: &Parameters,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CloseReason> {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
-        let this = Self::new(Side::Caller, context, tls, ids)?;
+        let this = Self::new(Side::Client, context, tls, ids)?;
         let hello = this.initial.as_ref().map_or(0, |initial| initial.channel.work().len());
         if hello > MAX_CLIENT_HELLO {
             let reason = alloc::format!("the ClientHello has {hello} bytes; at most {MAX_CLIENT_HELLO} fit one packet");
-            return Err(Fault::new(Code::INTERNAL, &reason));
+            return Err(CloseReason::new(CloseCode::INTERNAL, &reason));
         }
         Ok(this)
     }
@@ -147,7 +147,7 @@ impl Handshake {
         config: Arc<ServerConfig>,
         ids: HandshakeIds,
         ours: &Parameters,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CloseReason> {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::accept(config, parameters).map_err(|error| internal(&error))?;
@@ -156,7 +156,7 @@ impl Handshake {
         Ok(this)
     }
 
-    fn new(side: Side, context: Context, tls: Tls, ids: HandshakeIds) -> Result<Self, Fault> {
+    fn new(side: Side, context: Context, tls: Tls, ids: HandshakeIds) -> Result<Self, CloseReason> {
         let Context { now, suites, service, watch } = context;
         let HandshakeIds { first: first_id, own: own_id, peer: peer_id } = ids;
         let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
@@ -186,7 +186,7 @@ impl Handshake {
     }
 
     /// Returns the observer of the connection.
-    pub(crate) fn watch(&self) -> &Watch {
+    pub(crate) fn watch(&self) -> &ObserverSlot {
         &self.watch
     }
 
@@ -226,35 +226,37 @@ impl Handshake {
     }
 
     /// Handles a packet with a long header.
-    pub(crate) fn on_packet(&mut self, came: Came) -> Result<Read, Fault> {
-        let Came { now, kind, from, codepoint, packet, number_at } = came;
+    pub(crate) fn on_packet(&mut self, came: HandshakePacket) -> Result<HandshakeRead, CloseReason> {
+        let HandshakePacket { now, kind, from, codepoint, packet, number_at } = came;
         if self.has_peer_id && from[..] != *self.peer_id.as_bytes() {
-            return Ok(Read::Nothing);
+            return Ok(HandshakeRead::Nothing);
         }
-        let Some(space) = self.space_mut(kind) else { return Ok(Read::Nothing) };
-        let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else { return Ok(Read::Nothing) };
+        let Some(space) = self.space_mut(kind) else { return Ok(HandshakeRead::Nothing) };
+        let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else {
+            return Ok(HandshakeRead::Nothing);
+        };
         let (whole, payload) = (packet.len(), &packet[opened.payload.clone()]);
         // Any host can create an Initial packet, so no such packet closes a connection.
         let forgiving = kind == LongKind::Initial;
         if !space.arrivals.is_new(opened.number) {
-            return Ok(Read::Nothing);
+            return Ok(HandshakeRead::Nothing);
         }
         let (number, len) = (opened.number, whole);
         self.watch.tell(now, || {
-            Event::Received(Packet { space: seen(kind), path: 0, number, len, payload, in_flight: false })
+            Event::Received(ObservedPacket { space: seen(kind), path: 0, number, len, payload, in_flight: false })
         });
         let eliciting = match check(&opened, payload) {
             Ok(eliciting) => eliciting,
-            Err(_) if forgiving => return Ok(Read::Nothing),
+            Err(_) if forgiving => return Ok(HandshakeRead::Nothing),
             Err(fault) => return Err(fault),
         };
         match self.read_frames(now, kind, payload) {
             Ok(None) => {}
-            Ok(Some(closed)) => return Ok(Read::Closed(closed)),
-            Err(Refusal::Dropped) => return Ok(Read::Nothing),
-            Err(Refusal::OtherService(asked)) => return Ok(Read::OtherService(asked)),
-            Err(Refusal::Fault(_)) if forgiving => return Ok(Read::Nothing),
-            Err(Refusal::Fault(fault)) => return Err(fault),
+            Ok(Some(closed)) => return Ok(HandshakeRead::Closed(closed)),
+            Err(PacketRefusal::Dropped) => return Ok(HandshakeRead::Nothing),
+            Err(PacketRefusal::OtherService(asked)) => return Ok(HandshakeRead::OtherService(asked)),
+            Err(PacketRefusal::Fault(_)) if forgiving => return Ok(HandshakeRead::Nothing),
+            Err(PacketRefusal::Fault(fault)) => return Err(fault),
         }
         if let Some(space) = self.space_mut(kind) {
             space.arrivals.on_packet(now, opened.number, codepoint, eliciting);
@@ -267,7 +269,7 @@ impl Handshake {
         }
         self.listen_to_tls(now);
         self.wait_to_speak(now);
-        Ok(Read::Opened(kind))
+        Ok(HandshakeRead::Opened(kind))
     }
 
     fn space_mut(&mut self, kind: LongKind) -> Option<&mut Space> {
@@ -278,31 +280,33 @@ impl Handshake {
     }
 
     /// Reads the frames of a packet, which were checked. Returns the peer's CLOSE.
-    fn read_frames(&mut self, now: Time, kind: LongKind, payload: &[u8]) -> Result<Option<Fault>, Refusal> {
+    fn read_frames(&mut self, now: Time, kind: LongKind, payload: &[u8]) -> Result<Option<CloseReason>, PacketRefusal> {
         for frame in Frames::new(payload) {
-            match frame.map_err(Fault::from)? {
+            match frame.map_err(CloseReason::from)? {
                 Frame::Crypto { offset, data } => self.on_crypto(kind, offset, data)?,
                 Frame::Ack(ack) => self.on_ack(now, kind, &ack)?,
-                Frame::Close { code, reason, .. } => return Ok(Some(Fault::new(Code(code), reason))),
+                Frame::Close { code, reason, .. } => return Ok(Some(CloseReason::new(CloseCode(code), reason))),
                 _ => {}
             }
         }
         Ok(None)
     }
 
-    fn on_crypto(&mut self, kind: LongKind, offset: u64, data: &[u8]) -> Result<(), Refusal> {
+    fn on_crypto(&mut self, kind: LongKind, offset: u64, data: &[u8]) -> Result<(), PacketRefusal> {
         if kind == LongKind::Initial && self.handshake.is_some() {
             // TLS has moved on: more data at this level is not from the peer, and must not reach TLS.
             return Ok(());
         }
         let Some(space) = self.space_mut(kind) else { return Ok(()) };
-        if offset + data.len() as u64 > MOST_CRYPTO {
-            return Err(Fault::new(Code::FRAME, "more of the handshake than there can be").into());
+        if offset + data.len() as u64 > MAX_CRYPTO {
+            return Err(CloseReason::new(CloseCode::FRAME, "more of the handshake than there can be").into());
         }
         match space.incoming.insert(offset, data) {
             Ok(Inserted::Taken) => {}
-            Ok(Inserted::Refused) => return Err(Refusal::Dropped),
-            Err(_) => return Err(Fault::new(Code::FRAME, "the handshake came twice, with different bytes").into()),
+            Ok(Inserted::Refused) => return Err(PacketRefusal::Dropped),
+            Err(_) => {
+                return Err(CloseReason::new(CloseCode::FRAME, "the handshake came twice, with different bytes").into());
+            }
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
         space.incoming.read(&mut bytes);
@@ -315,20 +319,20 @@ impl Handshake {
         }
         match self.tls.read(&bytes) {
             Ok(()) => Ok(()),
-            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(Refusal::OtherService(asked_for(&self.hello))),
+            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(PacketRefusal::OtherService(asked_for(&self.hello))),
             Err(alert) => Err(alert_fault(alert).into()),
         }
     }
 
-    fn on_ack(&mut self, now: Time, kind: LongKind, ack: &Ack) -> Result<(), Refusal> {
+    fn on_ack(&mut self, now: Time, kind: LongKind, ack: &Ack) -> Result<(), PacketRefusal> {
         if ack.path != 0 {
-            return Err(Fault::new(Code::FRAME, "an acknowledgement of the handshake names a path").into());
+            return Err(CloseReason::new(CloseCode::FRAME, "an acknowledgement of the handshake names a path").into());
         }
         let ranges: Vec<_> = ack.ranges().collect();
         let Some(space) = self.space_mut(kind) else { return Ok(()) };
         // Packets of the handshake are not ECN-capable.
-        let acks = Acks { ranges: &ranges, ecn: None, delay: ack.delay, received: &[] };
-        let acked = space.channel.acked(now, 0, &acks).map_err(Fault::from)?;
+        let acks = AckRanges { ranges: &ranges, ecn: None, delay: ack.delay, received: &[] };
+        let acked = space.channel.acked(now, 0, &acks).map_err(CloseReason::from)?;
         self.tell_of_losses(now);
         self.spoke = 0;
         self.rtt = self.rtt.into_iter().chain(acked.rtt).min();
@@ -339,27 +343,27 @@ impl Handshake {
     fn listen_to_tls(&mut self, now: Time) {
         for said in self.tls.next() {
             match said {
-                Said::Bytes(bytes) => {
+                TlsOutput::Bytes(bytes) => {
                     if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
                         space.channel.work_mut().say(&bytes);
                     }
                 }
-                Said::Handshake(keys) => {
+                TlsOutput::Handshake(keys) => {
                     self.hello = Vec::new();
                     let cause = KeyCause::Tls;
                     self.watch.tell(now, || Event::Keys { space: observe::Space::Handshake, updates: 0, cause });
                     self.handshake = Some(Space::new(now, self.rtt.unwrap_or(FIRST_RTT), MSS, keys));
                     self.watch_losses();
                 }
-                Said::Data(keys, secrets) => self.keys = Some((keys, secrets)),
+                TlsOutput::Data(keys, secrets) => self.keys = Some((keys, secrets)),
             }
         }
     }
 
     /// Handles a Retry: the Initial packets are sent again, with its token and under other keys. The caller of this
     /// method has verified its tag.
-    pub(crate) fn on_retry(&mut self, now: Time, from: Id, token: &[u8]) -> Result<(), Fault> {
-        let may = self.side == Side::Caller && !self.has_peer_id && self.retry_id.is_none();
+    pub(crate) fn on_retry(&mut self, now: Time, from: Id, token: &[u8]) -> Result<(), CloseReason> {
+        let may = self.side == Side::Client && !self.has_peer_id && self.retry_id.is_none();
         let Some(old) = self.initial.take_if(|_| may) else { return Ok(()) };
         let keys = initial_keys(&self.suites, &from, self.side).ok_or_else(no_initial_keys)?;
         let mut initial = Space::new(now, FIRST_RTT, MSS, keys);
@@ -371,7 +375,7 @@ impl Handshake {
     }
 
     /// Returns the result of the handshake, once, when TLS is complete at this end.
-    pub(crate) fn agreed(&mut self) -> Result<Option<Agreed>, Fault> {
+    pub(crate) fn agreed(&mut self) -> Result<Option<Agreed>, CloseReason> {
         if self.keys.is_none() || !self.tls.is_done() {
             return Ok(None);
         }
@@ -386,8 +390,8 @@ impl Handshake {
     }
 
     /// Checks that both ends have seen the same IDs (RFC 9000 §7.3).
-    fn check_ids(&self, theirs: &Parameters) -> Result<(), Fault> {
-        let wrong = |what| Err(Fault::new(Code::PARAMETER, what));
+    fn check_ids(&self, theirs: &Parameters) -> Result<(), CloseReason> {
+        let wrong = |what| Err(CloseReason::new(CloseCode::PARAMETER, what));
         if theirs.own_id.as_ref().map(|id| &id[..]) != Some(self.peer_id.as_bytes()) {
             return wrong("transport parameter `own_id` is not the ID that packets came from");
         }
@@ -395,7 +399,7 @@ impl Handshake {
             return wrong("transport parameter `reset` is missing");
         }
         let (first, retry) = match self.side {
-            Side::Caller => (Some(self.first_id), self.retry_id),
+            Side::Client => (Some(self.first_id), self.retry_id),
             Side::Listener => (None, None),
         };
         if theirs.first_id != first {
@@ -415,7 +419,7 @@ impl Handshake {
                 let written = self.write_one(now, kind, out, room, |space, out, most| space.write(now, out, most));
                 if written {
                     self.wait_to_speak(now);
-                    if kind == LongKind::Handshake && self.side == Side::Caller {
+                    if kind == LongKind::Handshake && self.side == Side::Client {
                         self.initial = None;
                     }
                     return true;
@@ -426,7 +430,7 @@ impl Handshake {
     }
 
     /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
-    pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &Fault) -> bool {
+    pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &CloseReason) -> bool {
         self.space_mut(kind).is_some()
             && self.write_one(now, kind, out, SMALLEST.into(), |space, out, _| {
                 Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
@@ -440,7 +444,7 @@ impl Handshake {
         kind: LongKind,
         out: &mut Vec<u8>,
         room: usize,
-        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<Written>,
+        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<WrittenPacket>,
     ) -> bool {
         let start = out.len();
         put_long(out, kind, self.peer_id.as_bytes(), self.own_id, &self.token, NUMBER_LEN);
@@ -448,7 +452,7 @@ impl Handshake {
         out.extend([0; 2 + NUMBER_LEN]);
         let frames_at = out.len();
         let Some(space) = self.space_mut(kind) else { return false };
-        let Some(Written { number, in_flight }) = fill(space, out, start + room - SEAL_LEN) else {
+        let Some(WrittenPacket { number, in_flight }) = fill(space, out, start + room - SEAL_LEN) else {
             out.truncate(start);
             return false;
         };
@@ -460,10 +464,10 @@ impl Handshake {
         out[length_at..length_at + 2].copy_from_slice(&varint::in_two(to_u16(length as u64)));
         self.watch.tell(now, || {
             let (len, payload) = (out.len() + SEAL_LEN - start, &out[frames_at..]);
-            Event::Sent(Packet { space: seen(kind), path: 0, number, len, payload, in_flight })
+            Event::Sent(ObservedPacket { space: seen(kind), path: 0, number, len, payload, in_flight })
         });
         let Some(space) = self.space_mut(kind) else { return false };
-        space.keys.seal(out, Place { start, number_at: length_at + 2, number_len: NUMBER_LEN }, number);
+        space.keys.seal(out, HeaderOffsets { start, number_at: length_at + 2, number_len: NUMBER_LEN }, number);
         true
     }
 
@@ -524,10 +528,10 @@ fn initial_crypto(suites: &[SupportedCipherSuite], first_id: FirstId, datagram: 
     let opened = keys.open(&mut packet, number_at, None).ok()?;
     let payload = &packet[opened.payload.clone()];
     check(&opened, payload).ok()?;
-    let mut incoming = Assembler::new(MOST_GAPS, MOST_AHEAD, ReceiveMemory::default());
+    let mut incoming = Assembler::new(MAX_GAPS, MAX_AHEAD, ReceiveMemory::default());
     for frame in Frames::new(payload) {
         if let Ok(Frame::Crypto { offset, data }) = frame {
-            let is_taken = offset < MOST_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);
+            let is_taken = offset < MAX_CRYPTO && incoming.insert(offset, data) == Ok(Inserted::Taken);
             is_taken.then_some(())?;
         }
     }
@@ -560,30 +564,30 @@ const fn least_room(kind: LongKind) -> u64 {
 }
 
 /// Reason not to read a packet.
-enum Refusal {
+enum PacketRefusal {
     /// The packet finds no room now.
     Dropped,
     OtherService(Option<Service>),
-    Fault(Fault),
+    Fault(CloseReason),
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
+impl From<CloseReason> for PacketRefusal {
+    fn from(fault: CloseReason) -> Self {
         Self::Fault(fault)
     }
 }
 
 /// Checks a packet that was opened, and all frames of its payload, before any is read. Returns whether it is
 /// ack-eliciting.
-fn check(opened: &Opened, payload: &[u8]) -> Result<AckEliciting, Fault> {
+fn check(opened: &DecryptedPacket, payload: &[u8]) -> Result<AckEliciting, CloseReason> {
     if !opened.is_plain {
-        return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
+        return Err(CloseReason::new(CloseCode::FRAME, "the reserved bits of a header are not 0"));
     }
     let mut eliciting = AckEliciting::No;
     for frame in Frames::new(payload) {
         let frame = frame?;
         if !frame.is_of_handshake() {
-            return Err(Fault::new(Code::FRAME, "a frame that the handshake does not have"));
+            return Err(CloseReason::new(CloseCode::FRAME, "a frame that the handshake does not have"));
         }
         if frame.counts() {
             eliciting = AckEliciting::Yes;
@@ -592,21 +596,21 @@ fn check(opened: &Opened, payload: &[u8]) -> Result<AckEliciting, Fault> {
     Ok(eliciting)
 }
 
-fn alert_fault(Alert(alert): Alert) -> Fault {
-    Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
+fn alert_fault(Alert(alert): Alert) -> CloseReason {
+    CloseReason::new(CloseCode(CloseCode::TLS.0 + u64::from(alert)), "")
 }
 
 /// Returns the fault that is sent to a peer that requests another service.
-pub(crate) fn other_service(here: Service) -> Fault {
-    Fault::new(Code::NO_SUCH_SERVICE, &alloc::format!("{here}"))
+pub(crate) fn other_service(here: Service) -> CloseReason {
+    CloseReason::new(CloseCode::NO_SUCH_SERVICE, &alloc::format!("{here}"))
 }
 
-fn internal(error: &rustls::Error) -> Fault {
-    Fault::new(Code::INTERNAL, &alloc::format!("{error}"))
+fn internal(error: &rustls::Error) -> CloseReason {
+    CloseReason::new(CloseCode::INTERNAL, &alloc::format!("{error}"))
 }
 
-fn no_initial_keys() -> Fault {
-    Fault::new(Code::INTERNAL, "the provider of cryptography has no AES-128-GCM")
+fn no_initial_keys() -> CloseReason {
+    CloseReason::new(CloseCode::INTERNAL, "the provider of cryptography has no AES-128-GCM")
 }
 
 #[cfg(test)]
@@ -614,18 +618,18 @@ mod tests {
     use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
     use super::*;
-    use crate::header::LONGEST_ID;
+    use crate::four_tuple::FourTuple;
+    use crate::header::MAX_ID;
     use crate::identity::{Identity, Trust, caller};
-    use crate::via::Via;
 
     const FIRST_ID: [u8; 8] = [1; 8];
 
-    fn call(provider: CryptoProvider, name: &str) -> Result<Handshake, Fault> {
+    fn call(provider: CryptoProvider, name: &str) -> Result<Handshake, CloseReason> {
         let (provider, service) = (Arc::new(provider), name.parse().unwrap());
         let identity = Identity::from_seed(&provider, &[1; 32]).unwrap();
         let suites = provider.cipher_suites.clone();
         let tls = caller(&provider, Trust::Anyone, Some(&identity), service, None).unwrap();
-        let max = varint::MOST;
+        let max = varint::MAX;
         let ours = Parameters {
             idle: 600_000,
             max_data: max,
@@ -643,9 +647,9 @@ mod tests {
             ..Parameters::default()
         };
         let first_id = FirstId::from(FIRST_ID);
-        let via = Via { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
-        let birth = observe::Birth { now: Time::ZERO, side: Side::Caller, first_id, via, service };
-        let context = Context { now: Time::ZERO, suites, service, watch: Watch::new(None, &birth) };
+        let via = FourTuple { socket: 0, remote: ([127, 0, 0, 1], 1).into() };
+        let birth = observe::ConnectionStart { now: Time::ZERO, side: Side::Client, first_id, via, service };
+        let context = Context { now: Time::ZERO, suites, service, watch: ObserverSlot::new(None, &birth) };
         Handshake::call(context, tls, HandshakeIds { first: first_id, own: [2; 8], peer: first_id }, &ours)
     }
 
@@ -657,7 +661,7 @@ mod tests {
         let mut handshake = call(provider, &"a".repeat(32)).unwrap();
         let mut first = Vec::new();
         assert!(handshake.write(Time::ZERO, &mut first, u64::MAX));
-        handshake.on_retry(Time::ZERO, [4; 8], &[5; 8 + 1 + LONGEST_ID + 32]).unwrap();
+        handshake.on_retry(Time::ZERO, [4; 8], &[5; 8 + 1 + MAX_ID + 32]).unwrap();
         let mut second = Vec::new();
         assert!(handshake.write(Time::ZERO, &mut second, u64::MAX));
         for (first_id, datagram) in [(FIRST_ID, first), ([4; 8], second)] {
@@ -676,7 +680,7 @@ mod tests {
     fn a_client_hello_that_does_not_fit_is_an_error() {
         let kx_groups = alloc::vec![aws_lc_rs::kx_group::X25519MLKEM768];
         let error = call(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() }, "x").err().unwrap();
-        assert_eq!(error.code, Code::INTERNAL);
+        assert_eq!(error.code, CloseCode::INTERNAL);
     }
 
     #[test]

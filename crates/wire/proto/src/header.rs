@@ -11,7 +11,7 @@ use crate::{ID_LEN, Id, VERSION};
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 /// The longest ID in a long header (RFC 9000 §17.2).
-pub const LONGEST_ID: usize = 20;
+pub const MAX_ID: usize = 20;
 /// Bytes of a Retry's integrity tag.
 pub const TAG_LEN: usize = 16;
 /// The header protection sample, in bytes after the start of the packet number (RFC 9001 §5.4.2): the number is assumed
@@ -109,7 +109,7 @@ pub enum Header<'a> {
 
 /// The first packet of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packet<'a> {
+pub struct ParsedPacket<'a> {
     /// Its header.
     pub header: Header<'a>,
     /// Offset of the packet number. At least `SAMPLE.end` bytes of the packet follow it ([`SAMPLE`]). For packets
@@ -119,7 +119,7 @@ pub struct Packet<'a> {
     pub len: usize,
 }
 
-impl<'a> Packet<'a> {
+impl<'a> ParsedPacket<'a> {
     /// Reads the header of the first packet of a datagram, or of the rest of one.
     ///
     /// # Errors
@@ -143,8 +143,8 @@ impl<'a> Packet<'a> {
         if first & FIXED == 0 {
             return Err(HeaderError::NotFixed);
         }
-        if !(ID_LEN..=LONGEST_ID).contains(&to.len()) {
-            return Err(HeaderError::IdLen { len: to.len(), most: LONGEST_ID });
+        if !(ID_LEN..=MAX_ID).contains(&to.len()) {
+            return Err(HeaderError::IdLen { len: to.len(), most: MAX_ID });
         }
         let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), most: ID_LEN })?;
         let kind = match first >> 4 & 3 {
@@ -187,7 +187,7 @@ fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
 /// Appends a long header up to its length field. The caller appends the length as a varint, then the packet number.
 /// `number_len` is 1 to 4.
 pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &[u8], number_len: usize) {
-    debug_assert!((1..=4).contains(&number_len) && (ID_LEN..=LONGEST_ID).contains(&to.len()));
+    debug_assert!((1..=4).contains(&number_len) && (ID_LEN..=MAX_ID).contains(&to.len()));
     let kind_bits = match kind {
         LongKind::Initial => 0,
         LongKind::Handshake => 2,
@@ -201,7 +201,7 @@ pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &
 
 /// Appends a Retry packet up to its tag.
 pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: Id, token: &[u8]) {
-    debug_assert!(!token.is_empty() && (ID_LEN..=LONGEST_ID).contains(&to.len()));
+    debug_assert!(!token.is_empty() && (ID_LEN..=MAX_ID).contains(&to.len()));
     put_invariant(out, 3, 0, to, from);
     out.extend(token);
 }
@@ -280,12 +280,12 @@ pub fn whole_number(lowest: u32, len: usize, newest: Option<u64>) -> u64 {
     let expected = newest.map_or(0, |newest| newest + 1);
     let window = 1u64 << (8 * len);
     let candidate = expected & !(window - 1) | u64::from(lowest) & (window - 1);
-    if candidate + window / 2 <= expected && candidate + window <= varint::MOST {
+    if candidate + window / 2 <= expected && candidate + window <= varint::MAX {
         candidate + window
     } else if candidate > expected + window / 2 && candidate >= window {
         candidate - window
     } else {
-        candidate.min(varint::MOST)
+        candidate.min(varint::MAX)
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let read = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
+        let read = |bytes: &[u8]| ParsedPacket::read(bytes).unwrap_err();
         assert_eq!(read(&[]), HeaderError::Cut);
         assert_eq!(read(&[0x00; 40]), HeaderError::NotFixed);
         assert_eq!(read(&[0x40; 9]), HeaderError::TooShort { len: 0 });
@@ -315,7 +315,7 @@ mod tests {
         varint::put(&mut long, 30);
         assert_eq!(read(&long), HeaderError::Cut);
         long.extend([0; 30]);
-        assert_eq!(Packet::read(&long).map(|packet| packet.len), Ok(long.len()));
+        assert_eq!(ParsedPacket::read(&long).map(|packet| packet.len), Ok(long.len()));
         let zero_rtt = [&[long[0] | 0x10][..], &long[1..]].concat();
         assert_eq!(read(&zero_rtt), HeaderError::ZeroRtt);
         // An ID of seven bytes.
@@ -330,7 +330,7 @@ mod tests {
     fn other_versions_show_their_ids() {
         let bytes = [0x80, 0, 0, 0, 1, 2, 0xa, 0xb, 0, 9, 9];
         let header = Header::OtherVersion { version: 1, to: &[0xa, 0xb], from: &[] };
-        assert_eq!(Packet::read(&bytes), Ok(Packet { header, number_at: 11, len: 11 }));
+        assert_eq!(ParsedPacket::read(&bytes), Ok(ParsedPacket { header, number_at: 11, len: 11 }));
     }
 
     proptest! {
@@ -372,7 +372,7 @@ mod tests {
                 // The next packet of the datagram.
                 out.extend([0x40; 30]);
             }
-            prop_assert_eq!(Packet::read(&out), Ok(Packet { header, number_at, len: whole }));
+            prop_assert_eq!(ParsedPacket::read(&out), Ok(ParsedPacket { header, number_at, len: whole }));
             if kind != 1 {
                 let lowest = out[number_at..number_at + len].iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
                 // For any arrivals between the acknowledged packet and this one.
@@ -383,19 +383,19 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80), ours: bool, lowest: u32, newest in 0..=varint::MOST) {
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80), ours: bool, lowest: u32, newest in 0..=varint::MAX) {
             let mut bytes = bytes;
             if ours && bytes.len() > 5 {
                 bytes[0] |= LONG | FIXED;
                 bytes[1..5].copy_from_slice(&VERSION.to_be_bytes());
             }
-            if let Ok(packet) = Packet::read(&bytes) {
+            if let Ok(packet) = ParsedPacket::read(&bytes) {
                 prop_assert!(packet.number_at <= packet.len && packet.len <= bytes.len());
                 let protected = matches!(packet.header, Header::Long { .. } | Header::Short { .. });
                 prop_assert!(!protected || packet.len - packet.number_at >= SAMPLE.end);
             }
             for len in 1..=4 {
-                prop_assert!(whole_number(lowest, len, Some(newest)) <= varint::MOST);
+                prop_assert!(whole_number(lowest, len, Some(newest)) <= varint::MAX);
             }
         }
     }

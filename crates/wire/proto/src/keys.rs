@@ -17,7 +17,7 @@ pub(crate) const SEAL_LEN: usize = 16;
 const SHORT: usize = 2_048;
 
 /// Packets that fail to open after which a connection ends (RFC 9001 §6.6: the minimum over the three ciphers).
-pub(crate) const MOST_FAILURES: u64 = 1 << 36;
+pub(crate) const MAX_FAILURES: u64 = 1 << 36;
 
 /// Returns the number of packets that one key may seal (RFC 9001 §6.6 and §B.1.1).
 const fn most_sealed(lengths: SealedLengths) -> u64 {
@@ -51,7 +51,7 @@ pub(crate) struct Unopened;
 
 /// A packet that was opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Opened {
+pub(crate) struct DecryptedPacket {
     /// Packet number.
     pub(crate) number: u64,
     /// Range of its frames.
@@ -62,7 +62,7 @@ pub(crate) struct Opened {
 
 /// Position of a packet that is being written to a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct HeaderOffsets {
     /// Offset of the packet.
     pub(crate) start: usize,
     /// Offset of its packet number.
@@ -75,8 +75,14 @@ pub(crate) struct Place {
 ///
 /// # Panics
 /// In debug builds, if the packet is too short to be protected.
-fn seal(header: &dyn HeaderProtectionKey, key: &dyn PacketKey, out: &mut Vec<u8>, place: Place, which: Numbered) {
-    let Place { start, number_at, number_len } = place;
+fn seal(
+    header: &dyn HeaderProtectionKey,
+    key: &dyn PacketKey,
+    out: &mut Vec<u8>,
+    place: HeaderOffsets,
+    which: Numbered,
+) {
+    let HeaderOffsets { start, number_at, number_len } = place;
     let bytes = which.number.to_be_bytes();
     out[number_at..number_at + number_len].copy_from_slice(&bytes[bytes.len() - number_len..]);
     let (head, payload) = out[start..].split_at_mut(number_at + number_len - start);
@@ -124,18 +130,23 @@ const SHORT_RESERVED: u8 = 0x18;
 
 impl HandshakeKeys {
     /// Seals the packet at the end of a buffer.
-    pub(crate) fn seal(&self, out: &mut Vec<u8>, place: Place, number: u64) {
+    pub(crate) fn seal(&self, out: &mut Vec<u8>, place: HeaderOffsets, number: u64) {
         let DirectionalKeys { header, packet } = &self.0.local;
         seal(&**header, &**packet, out, place, Numbered { path: 0, number });
     }
 
     /// Opens a packet; `newest` is the highest number received.
-    pub(crate) fn open(&self, packet: &mut [u8], number_at: usize, newest: Option<u64>) -> Result<Opened, Unopened> {
+    pub(crate) fn open(
+        &self,
+        packet: &mut [u8],
+        number_at: usize,
+        newest: Option<u64>,
+    ) -> Result<DecryptedPacket, Unopened> {
         let DirectionalKeys { header, packet: key } = &self.0.remote;
         let (len, number) = unmask(&**header, packet, number_at, newest)?;
         let at = number_at + len;
         let opened = open(&**key, packet, at, Numbered { path: 0, number })?;
-        Ok(Opened { number, payload: at..at + opened, is_plain: packet[0] & LONG_RESERVED == 0 })
+        Ok(DecryptedPacket { number, payload: at..at + opened, is_plain: packet[0] & LONG_RESERVED == 0 })
     }
 }
 
@@ -235,7 +246,7 @@ impl DataKeys {
     }
 
     /// Seals the packet at the end of a buffer. Its header has the bit of [`DataKeys::phase`].
-    pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: Place, which: Numbered) {
+    pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: HeaderOffsets, which: Numbered) {
         debug_assert!(!self.is_used_up(), "a key has sealed {} packets", self.sealed);
         self.sealed += 1;
         seal(&*self.header_local, &*self.now.local, out, place, which);
@@ -270,20 +281,20 @@ impl DataKeys {
     }
 
     /// Opens a packet of a path. A packet of the next phase that opens updates the keys.
-    pub(crate) fn open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<Opened, Unopened> {
+    pub(crate) fn open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<DecryptedPacket, Unopened> {
         let opened = self.try_open(now, timeout, sealed);
         self.failures += u64::from(opened.is_err());
         opened
     }
 
-    fn try_open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<Opened, Unopened> {
+    fn try_open(&mut self, now: Time, timeout: Span, sealed: SealedPacket) -> Result<DecryptedPacket, Unopened> {
         let SealedPacket { packet, number_at, path, newest, seen } = sealed;
         if self.before.as_ref().is_some_and(|&(_, until)| until <= now) {
             self.before = None;
         }
         let (len, number) = unmask(&*self.header_remote, packet, number_at, newest)?;
         let (at, which) = (number_at + len, Numbered { path, number });
-        let opened = |payload, packet: &[u8]| Opened {
+        let opened = |payload, packet: &[u8]| DecryptedPacket {
             number,
             payload: at..at + payload,
             is_plain: packet[0] & SHORT_RESERVED == 0,

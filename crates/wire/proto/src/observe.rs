@@ -12,10 +12,10 @@ use units::{Bytes, Rate, Span, Time};
 
 use crate::blocks::BlockEvent;
 use crate::closed::Closed;
+use crate::four_tuple::FourTuple;
 use crate::parameters::{FirstId, Parameters};
 use crate::service::Service;
 use crate::side::Side;
-use crate::via::Via;
 
 /// Observer of a connection. The code that drives the connection calls it during packet processing, so it should only
 /// record the event.
@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync {
 
 /// The start of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Birth {
+pub struct ConnectionStart {
     /// Start time, by the clock of its endpoint.
     pub now: Time,
     /// The end that is observed.
@@ -34,13 +34,13 @@ pub struct Birth {
     /// Destination ID of the caller's very first packet. It identifies the connection at both ends.
     pub first_id: FirstId,
     /// Address and port on which the handshake takes place.
-    pub via: Via,
+    pub via: FourTuple,
     /// Service that the caller requests and this listener offers.
     pub service: Service,
 }
 
 /// Creates the observer of a connection, or none for a connection that is not observed.
-pub type ObserverMaker = Arc<dyn Fn(&Birth) -> Option<Arc<dyn Observer>> + Send + Sync>;
+pub type ObserverMaker = Arc<dyn Fn(&ConnectionStart) -> Option<Arc<dyn Observer>> + Send + Sync>;
 
 /// Packet number space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -55,7 +55,7 @@ pub enum Space {
 
 /// A packet that was sent, or that was received and opened.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct ObservedPacket<'a> {
     /// Packet number space.
     pub space: Space,
     /// Its path; 0 in the handshake.
@@ -72,7 +72,7 @@ pub struct Packet<'a> {
 
 /// State of connection establishment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum Establishment {
     /// TLS is complete at this end.
     Connected,
     /// The listener has admitted the caller.
@@ -95,7 +95,7 @@ pub struct Metrics {
     /// The latest RTT, if one was measured with this event.
     pub latest_rtt: Option<Span>,
     /// Consecutive expirations of the timer.
-    pub strikes: u8,
+    pub pto_count: u8,
 }
 
 /// Change of a path's state.
@@ -129,10 +129,10 @@ pub enum KeyCause {
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A packet was sent.
-    Sent(Packet<'a>),
+    Sent(ObservedPacket<'a>),
     /// A packet was received and opened. If there was no memory for it and the network duplicates it, this event occurs
     /// twice.
-    Received(Packet<'a>),
+    Received(ObservedPacket<'a>),
     /// A packet was declared lost.
     Lost {
         /// Packet number space.
@@ -145,7 +145,7 @@ pub enum Event<'a> {
         cause: LossCause,
     },
     /// Connection establishment has advanced.
-    Progress(Progress),
+    Progress(Establishment),
     /// The transport parameters of both ends are known.
     Parameters {
         /// Parameters of this end.
@@ -178,7 +178,7 @@ pub enum Event<'a> {
         /// The path.
         path: u32,
         /// Address and port of the path.
-        via: Via,
+        via: FourTuple,
         /// The change.
         change: PathChange,
     },
@@ -199,16 +199,16 @@ pub enum Event<'a> {
 
 /// The observer of a connection, if it has one.
 #[derive(Clone, Default)]
-pub(crate) struct Watch(Option<Arc<dyn Observer>>);
+pub(crate) struct ObserverSlot(Option<Arc<dyn Observer>>);
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ObserverSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watch").field(&self.is_on()).finish()
     }
 }
 
-impl Watch {
-    pub(crate) fn new(maker: Option<&ObserverMaker>, birth: &Birth) -> Self {
+impl ObserverSlot {
+    pub(crate) fn new(maker: Option<&ObserverMaker>, birth: &ConnectionStart) -> Self {
         Self(maker.and_then(|maker| maker(birth)))
     }
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use thiserror::Error;
 
-use crate::header::LONGEST_ID;
+use crate::header::MAX_ID;
 use crate::narrow::to_u8;
 use crate::varint::{self, Cut, Reader};
 use crate::{ID_LEN, Id, TOKEN_LEN};
@@ -62,13 +62,13 @@ impl From<Cut> for ParameterError {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FirstId {
     len: u8,
-    bytes: [u8; LONGEST_ID],
+    bytes: [u8; MAX_ID],
 }
 
 impl FirstId {
     /// Creates an ID from these bytes; none if there are too few or too many.
     pub fn new(id: &[u8]) -> Option<Self> {
-        let mut bytes = [0; LONGEST_ID];
+        let mut bytes = [0; MAX_ID];
         bytes.get_mut(..id.len()).filter(|bytes| bytes.len() >= ID_LEN)?.copy_from_slice(id);
         Some(Self { len: to_u8(id.len() as u64), bytes })
     }
@@ -81,14 +81,14 @@ impl FirstId {
 
 impl From<Id> for FirstId {
     fn from(id: Id) -> Self {
-        let mut bytes = [0; LONGEST_ID];
+        let mut bytes = [0; MAX_ID];
         bytes[..ID_LEN].copy_from_slice(&id);
         Self { len: to_u8(ID_LEN as u64), bytes }
     }
 }
 
 /// A parameter with a byte string as its value.
-trait Bytes: Sized {
+trait ByteStringValue: Sized {
     /// The minimum and maximum length in bytes.
     const LEN: (usize, usize);
 
@@ -96,7 +96,7 @@ trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
 }
 
-impl<const N: usize> Bytes for [u8; N] {
+impl<const N: usize> ByteStringValue for [u8; N] {
     const LEN: (usize, usize) = (N, N);
 
     fn of(bytes: &[u8]) -> Option<Self> {
@@ -108,8 +108,8 @@ impl<const N: usize> Bytes for [u8; N] {
     }
 }
 
-impl Bytes for FirstId {
-    const LEN: (usize, usize) = (ID_LEN, LONGEST_ID);
+impl ByteStringValue for FirstId {
+    const LEN: (usize, usize) = (ID_LEN, MAX_ID);
 
     fn of(bytes: &[u8]) -> Option<Self> {
         Self::new(bytes)
@@ -169,8 +169,8 @@ macro_rules! parameters {
                             if read.$word.is_some() {
                                 return Err(ParameterError::Twice { name });
                             }
-                            let (least, most) = <$kind as Bytes>::LEN;
-                            let found = <$kind as Bytes>::of(value);
+                            let (least, most) = <$kind as ByteStringValue>::LEN;
+                            let found = <$kind as ByteStringValue>::of(value);
                             let len = value.len();
                             read.$word = Some(found.ok_or(ParameterError::Len { name, len, least, most })?);
                         })*
@@ -195,7 +195,7 @@ macro_rules! parameters {
                 )*
                 $(
                     if let Some(value) = &self.$word {
-                        let bytes = Bytes::bytes(value);
+                        let bytes = ByteStringValue::bytes(value);
                         varint::put(out, $place);
                         varint::put(out, bytes.len() as u64);
                         out.extend(bytes);
@@ -209,7 +209,7 @@ macro_rules! parameters {
 
             /// Number, name, minimum and maximum length of each byte string parameter.
             #[cfg(test)]
-            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as Bytes>::LEN),)*];
+            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as ByteStringValue>::LEN),)*];
 
             #[cfg(test)]
             fn field(&mut self, name: &str) -> &mut u64 {
@@ -224,8 +224,8 @@ macro_rules! parameters {
 
 parameters! {
     1 idle 1_000 to 600_000, else 30_000: "The connection ends after so many ms of silence, 1,000 to 600,000; the shorter of both endpoints' counts.";
-    2 max_data 0 to varint::MOST, else 0: "Bytes that the peer may send on all streams; below 2^62.";
-    3 max_stream_data 0 to varint::MOST, else 0: "Bytes that it may send on each stream; below 2^62.";
+    2 max_data 0 to varint::MAX, else 0: "Bytes that the peer may send on all streams; below 2^62.";
+    3 max_stream_data 0 to varint::MAX, else 0: "Bytes that it may send on each stream; below 2^62.";
     4 max_streams_bidi 0 to 1 << 32, else 0: "Bidirectional streams that it may open; at most 2^32.";
     5 max_streams_uni 0 to 1 << 32, else 0: "One-way streams that it may open; at most 2^32.";
     6 max_datagram 0 to 65_535, else 0: "The largest DATAGRAM in bytes; 0 if none is taken.";
@@ -285,7 +285,7 @@ mod tests {
             groups.collect::<Vec<_>>().join(",")
         };
         let bound = |value: u64| match value {
-            varint::MOST => "2^62".to_string(),
+            varint::MAX => "2^62".to_string(),
             value if value >= 1 << 30 => format!("2^{}", value.ilog2()),
             value => commas(value),
         };
@@ -295,7 +295,7 @@ mod tests {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let range = match (least, most) {
                 (0, 1) => "0, 1".to_string(),
-                (0, varint::MOST) => format!("below {}", bound(most)),
+                (0, varint::MAX) => format!("below {}", bound(most)),
                 (0, most) => format!("at most {}", bound(most)),
                 _ => format!("{} to {}", bound(least), bound(most)),
             };

@@ -2,20 +2,20 @@
 
 use alloc::collections::VecDeque;
 
-use flow::{Answering, Arrivals};
+use flow::{AckPolicy, ReceivedPackets};
 use units::{Bytes, Span, Time};
 
+use crate::dplpmtud::Dplpmtud;
+use crate::four_tuple::FourTuple;
 use crate::keys::SeenPhase;
 use crate::narrow::to_usize;
-use crate::search::Search;
-use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
 /// The value of a `PATH_CHALLENGE`.
-pub(crate) type Value = [u8; 8];
+pub(crate) type ChallengeValue = [u8; 8];
 
 /// Maximum number of challenges that wait for their responses, and of responses that wait to be sent.
-const MOST_CHALLENGES: usize = 4;
+const MAX_CHALLENGES: usize = 4;
 /// Maximum length of a packet that acknowledges one range, in bytes, without receive times.
 pub(crate) const SHORTEST_ANSWER: usize = 120;
 /// Bytes that may be sent to an address that is not validated, per byte received from it (RFC 9000 §8.1).
@@ -23,13 +23,13 @@ const AMPLIFICATION: u64 = 3;
 
 /// Amplification limit of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct AmplificationLimit {
     is_proved: bool,
     came: u64,
     left: u64,
 }
 
-impl Budget {
+impl AmplificationLimit {
     /// Limit of an address that is known to be the peer's: none.
     pub(crate) const PROVED: Self = Self { is_proved: true, came: 0, left: 0 };
 
@@ -71,13 +71,13 @@ pub(crate) enum State {
 /// Validation of the peer's address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Challenge {
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     /// Previous address of the peer: it is challenged, too.
-    pub(crate) before: Option<Via>,
+    pub(crate) before: Option<FourTuple>,
     /// The value that is still due for `before`.
-    pub(crate) owed: Option<Value>,
+    pub(crate) owed: Option<ChallengeValue>,
     /// Values that a response may contain, the newest last.
-    pub(crate) values: VecDeque<Value>,
+    pub(crate) values: VecDeque<ChallengeValue>,
     /// Time of the next challenge.
     pub(crate) again_at: Time,
     /// Time at which the challenge is given up.
@@ -85,7 +85,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    pub(crate) fn new(via: Via, before: Option<Via>, now: Time, until: Time) -> Self {
+    pub(crate) fn new(via: FourTuple, before: Option<FourTuple>, now: Time, until: Time) -> Self {
         Self { via, before, owed: None, values: VecDeque::new(), again_at: now, until }
     }
 
@@ -95,12 +95,12 @@ impl Challenge {
     }
 
     /// Records that this value was sent; the next one follows after `wait`.
-    pub(crate) fn left(&mut self, value: Value, now: Time, wait: Span) {
-        if self.values.len() == MOST_CHALLENGES {
+    pub(crate) fn left(&mut self, value: ChallengeValue, now: Time, wait: Span) {
+        if self.values.len() == MAX_CHALLENGES {
             self.values.pop_front();
         }
         self.values.push_back(value);
-        debug_assert!(self.values.len() <= MOST_CHALLENGES, "{} challenges", self.values.len());
+        debug_assert!(self.values.len() <= MAX_CHALLENGES, "{} challenges", self.values.len());
         self.owed = self.before.map(|_| value);
         // Ever more slowly, as other probes.
         self.again_at = now.saturating_add(wait.times(1 << (self.values.len() - 1)));
@@ -110,16 +110,16 @@ impl Challenge {
 /// The answer to a challenge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Response {
-    pub(crate) value: Value,
+    pub(crate) value: ChallengeValue,
     /// Four-tuple of the challenge.
-    pub(crate) via: Via,
+    pub(crate) via: FourTuple,
     /// The most bytes of a datagram that answers it.
     pub(crate) most: usize,
 }
 
 /// An acknowledgement that was sent, until it is known to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct SentAck {
     /// Its packet number on this path.
     pub(crate) number: u64,
     /// The highest number that it acknowledged.
@@ -153,26 +153,26 @@ pub(crate) struct Path {
     pub(crate) ours: Id,
     /// The ID to which this end sends.
     pub(crate) theirs: IssuedId,
-    pub(crate) via: Via,
-    pub(crate) budget: Budget,
+    pub(crate) via: FourTuple,
+    pub(crate) budget: AmplificationLimit,
     pub(crate) state: State,
     /// Until then the peer may still give up the path, because it has not received an answer to its challenge.
     pub(crate) settles_at: Time,
     /// Set once the peer has retired the path, too. Before, it may still send to it.
     pub(crate) peer_let_go: bool,
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ReceivedPackets,
     pub(crate) seen: SeenPhase,
     pub(crate) challenge: Option<Challenge>,
     /// Previous address of the peer, while its migration is not validated, and the amplification limit of that address.
-    pub(crate) before: Option<(Via, Budget)>,
+    pub(crate) before: Option<(FourTuple, AmplificationLimit)>,
     responses: VecDeque<Response>,
-    pub(crate) search: Search,
+    pub(crate) search: Dplpmtud,
     /// The number that the next packet gets, and the first one under the present key.
     pub(crate) next: u64,
     pub(crate) phase_from: u64,
     /// The next number to skip.
     pub(crate) skip_at: u64,
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<SentAck>,
     /// Packets in a row that only acknowledged.
     pub(crate) silent: u32,
     /// Time of the last acknowledgement.
@@ -194,9 +194,9 @@ impl Path {
     pub(crate) fn new(
         number: u32,
         ids: PathIds,
-        via: Via,
+        via: FourTuple,
         state: State,
-        answering: Answering,
+        answering: AckPolicy,
         most_packet: u16,
     ) -> Self {
         let PathIds { ours, theirs } = ids;
@@ -206,16 +206,16 @@ impl Path {
             ours,
             theirs,
             via,
-            budget: Budget::default(),
+            budget: AmplificationLimit::default(),
             state,
             settles_at: Time::ZERO,
             peer_let_go: false,
-            arrivals: Arrivals::new(answering),
+            arrivals: ReceivedPackets::new(answering),
             seen: SeenPhase::default(),
             challenge: None,
             before: None,
             responses: VecDeque::new(),
-            search: Search::new(most_packet),
+            search: Dplpmtud::new(most_packet),
             next: 0,
             phase_from: 0,
             skip_at: 0,
@@ -243,12 +243,12 @@ impl Path {
 
     /// Queues a response to a challenge that arrived in a datagram of `len` bytes. Drops the oldest if too many wait:
     /// its challenge will be repeated.
-    pub(crate) fn respond(&mut self, value: Value, via: Via, len: usize) {
-        if self.responses.len() == MOST_CHALLENGES {
+    pub(crate) fn respond(&mut self, value: ChallengeValue, via: FourTuple, len: usize) {
+        if self.responses.len() == MAX_CHALLENGES {
             self.responses.pop_front();
         }
         self.responses.push_back(Response { value, via, most: len.saturating_mul(to_usize(AMPLIFICATION)) });
-        debug_assert!(self.responses.len() <= MOST_CHALLENGES, "{} responses", self.responses.len());
+        debug_assert!(self.responses.len() <= MAX_CHALLENGES, "{} responses", self.responses.len());
     }
 
     pub(crate) fn next_response(&mut self) -> Option<Response> {

@@ -28,26 +28,26 @@ impl Secret {
 
     /// Computes a caller's proof of this secret for the one connection that has this exporter.
     pub(crate) fn proof(&self, exporter: &[u8; 32]) -> [u8; 32] {
-        Key::new(&self.0).tag(&[exporter])
+        MacKey::new(&self.0).tag(&[exporter])
     }
 
     /// Derives the resumption secret of the one connection that has this exporter.
     pub(crate) fn resumption(&self, exporter: &[u8; 32]) -> Self {
         let mut bytes = [0; SECRET_LEN];
-        bytes.copy_from_slice(&Key::new(&self.0).tag(&[RESUMPTION, exporter])[..SECRET_LEN]);
+        bytes.copy_from_slice(&MacKey::new(&self.0).tag(&[RESUMPTION, exporter])[..SECRET_LEN]);
         Self(bytes)
     }
 
     /// Returns whether this secret produced the proof.
     pub(crate) fn verifies(&self, exporter: &[u8; 32], proof: &[u8; 32]) -> bool {
-        Key::new(&self.0).verifies(&[exporter], proof)
+        MacKey::new(&self.0).verifies(&[exporter], proof)
     }
 }
 
 impl PartialEq for Secret {
     /// Compares in constant time: both secrets are keys of the same tag.
     fn eq(&self, other: &Self) -> bool {
-        Key::new(&self.0).verifies(&[], &Key::new(&other.0).tag(&[]))
+        MacKey::new(&self.0).verifies(&[], &MacKey::new(&other.0).tag(&[]))
     }
 }
 
@@ -61,9 +61,9 @@ impl fmt::Debug for Secret {
 
 /// A key that computes and verifies tags.
 #[derive(Clone)]
-pub(crate) struct Key(Hmac<Sha256>);
+pub(crate) struct MacKey(Hmac<Sha256>);
 
-impl Key {
+impl MacKey {
     /// Creates a key from any number of bytes.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         // A key may have any length: longer ones are hashed. So there is always one.
@@ -92,9 +92,9 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for MacKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(..)")
+        f.write_str("MacKey(..)")
     }
 }
 
@@ -115,11 +115,11 @@ mod tests {
     /// RFC 4231, test case 2.
     #[test]
     fn the_tag_is_hmac_sha256() {
-        let tag = Key::new(b"Jefe").tag(&[b"what do ya want ", b"for nothing?"]);
+        let tag = MacKey::new(b"Jefe").tag(&[b"what do ya want ", b"for nothing?"]);
         assert_eq!(tag[..8], [0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e]);
-        assert!(Key::new(b"Jefe").verifies(&[b"what do ya want for nothing?"], &tag[..16]));
-        assert!(!Key::new(b"Jefe").verifies(&[b"what do ya want for nothing?"], &[]));
-        assert!(!Key::new(b"jefe").verifies(&[b"what do ya want for nothing?"], &tag));
+        assert!(MacKey::new(b"Jefe").verifies(&[b"what do ya want for nothing?"], &tag[..16]));
+        assert!(!MacKey::new(b"Jefe").verifies(&[b"what do ya want for nothing?"], &[]));
+        assert!(!MacKey::new(b"jefe").verifies(&[b"what do ya want for nothing?"], &tag));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::varint::{Cut, Reader};
 const PREFIX: &str = "narrows-1/";
 
 /// The longest name of a service, in bytes.
-pub const LONGEST: usize = 32;
+pub const MAX: usize = 32;
 
 /// The TLS alert for a caller that requests a service that is not offered, `no_application_protocol` (RFC 7301 §3.2).
 pub(crate) const NO_SUCH_SERVICE: u8 = 120;
@@ -22,13 +22,13 @@ pub(crate) const NO_SUCH_SERVICE: u8 = 120;
 /// which is `narrows-1/backup` in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Service {
-    alpn: [u8; PREFIX.len() + LONGEST],
+    alpn: [u8; PREFIX.len() + MAX],
     len: u8,
 }
 
 /// Error for an invalid service name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("a service's name is 1 to {LONGEST} of the characters a to z, 0 to 9, `-`, `.` and `_`")]
+#[error("a service's name is 1 to {MAX} of the characters a to z, 0 to 9, `-`, `.` and `_`")]
 pub struct ServiceError;
 
 impl Service {
@@ -49,10 +49,10 @@ impl Service {
     }
 
     const fn of(name: &[u8]) -> Result<Self, ServiceError> {
-        if name.is_empty() || name.len() > LONGEST {
+        if name.is_empty() || name.len() > MAX {
             return Err(ServiceError);
         }
-        let (mut alpn, mut at) = ([0; PREFIX.len() + LONGEST], 0);
+        let (mut alpn, mut at) = ([0; PREFIX.len() + MAX], 0);
         while at < PREFIX.len() {
             alpn[at] = PREFIX.as_bytes()[at];
             at += 1;
@@ -159,25 +159,27 @@ mod tests {
 
     use super::*;
     use crate::identity::{Trust, caller};
-    use crate::tls::{Said, Tls};
+    use crate::tls::{Tls, TlsOutput};
 
     /// A `ClientHello` that requests a service.
     fn client_hello(service: Service) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = caller(&provider, Trust::Anyone, None, service, None).unwrap();
-        let Some(Said::Bytes(bytes)) = Tls::call(config, Vec::new()).unwrap().next().pop() else { panic!("no bytes") };
+        let Some(TlsOutput::Bytes(bytes)) = Tls::call(config, Vec::new()).unwrap().next().pop() else {
+            panic!("no bytes")
+        };
         bytes
     }
 
     #[test]
     fn names_are_short_and_need_no_escape() {
-        let longest = "a".repeat(LONGEST);
+        let longest = "a".repeat(MAX);
         for name in ["perf", "a", "0", "com.example-2_x", &longest] {
             let service: Service = name.parse().unwrap();
             assert_eq!((service.name(), Service::of_alpn(service.alpn())), (name, Some(service)));
             assert_eq!(service.to_string().as_bytes(), service.alpn());
         }
-        let too_long = "a".repeat(LONGEST + 1);
+        let too_long = "a".repeat(MAX + 1);
         for name in ["", "Perf", "a b", "a/b", "\u{1b}[31m", "\u{202e}perf", "pérf", "a\0", &too_long] {
             assert_eq!(name.parse::<Service>(), Err(ServiceError), "{name:?}");
         }

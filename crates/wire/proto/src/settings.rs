@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use laws::catalog::Kind;
-use laws::{Law, Path, on_ramp};
+use laws::catalog::LawKind;
+use laws::{Law, PathInfo, on_ramp};
 use units::{Bytes, Rate, Span};
 
-use crate::blocks::Coding;
+use crate::blocks::CodingPolicy;
 use crate::identity::KeyLogger;
 use crate::observe::ObserverMaker;
 use crate::parameters::Parameters;
@@ -15,13 +15,13 @@ use crate::service::Service;
 use crate::streams::Limits;
 
 /// The maximum acknowledgement delay, which also bounds the transport parameter `ack_delay` (`docs/src/transport.md`).
-pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_ms(25);
+pub(crate) const MAX_ACK_DELAY: Span = Span::from_ms(25);
 
 /// Creates the law of a path from the path's known properties.
-pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
+pub type LawMaker = Arc<dyn Fn(&PathInfo) -> Law + Send + Sync>;
 
 /// Returns a maker of laws of this kind, with the defaults of all parameters.
-pub fn defaults_of(kind: Kind) -> LawMaker {
+pub fn defaults_of(kind: LawKind) -> LawMaker {
     Arc::new(move |path| kind.with_defaults(path))
 }
 
@@ -58,7 +58,7 @@ pub struct Settings {
     /// Maximum number of simultaneous paths, 1 to 64. The smaller one of both ends applies.
     pub paths: u8,
     /// Packets to be coded, if the peer accepts blocks.
-    pub coding: Coding,
+    pub coding: CodingPolicy,
     /// Bytes of incomplete blocks that are stored, at most 2^30; 0 if no blocks are accepted.
     pub coding_window: u32,
     /// Request receive timestamps in ACKs.
@@ -71,7 +71,7 @@ pub struct Settings {
     /// Pauses sending at this end while the one-way delay of a path exceeds a threshold (On-Ramp), regardless of the
     /// law. Clocks are not synchronised with the peer's, so the delay is relative to the minimum of the last 10 to 20
     /// s. None for no On-Ramp.
-    pub on_ramp: Option<on_ramp::Params>,
+    pub on_ramp: Option<on_ramp::OnRampParams>,
     /// Rate of the bottleneck link, as assumed by laws.
     pub line_rate: Rate,
     /// RTT inside a datacenter, as assumed by laws.
@@ -101,7 +101,7 @@ impl Settings {
             ack_delay: Span::from_ms(1),
             ack_every: 2,
             paths: 1,
-            coding: Coding::Off,
+            coding: CodingPolicy::Off,
             coding_window: 16 << 20,
             times: false,
             law,
@@ -122,8 +122,8 @@ impl Settings {
             max_streams_bidi: self.limits.max_streams_bidi,
             max_streams_uni: self.limits.max_streams_uni,
             max_datagram: self.max_datagram.into(),
-            max_packet: self.max_packet.clamp(crate::search::SMALLEST, 65_527).into(),
-            ack_delay: (self.ack_delay.clamp(Span::ZERO, LONGEST_ACK_DELAY).ns() / 1_000).unsigned_abs(),
+            max_packet: self.max_packet.clamp(crate::dplpmtud::SMALLEST, 65_527).into(),
+            ack_delay: (self.ack_delay.clamp(Span::ZERO, MAX_ACK_DELAY).ns() / 1_000).unsigned_abs(),
             paths: self.paths.clamp(1, 64).into(),
             coding_window: self.coding_window.min(1 << 30).into(),
             times: (self.times || self.on_ramp.is_some()).into(),

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The endpoint that opened the connection.
-    Caller,
+    Client,
     /// The endpoint that accepted it.
     Listener,
 }
@@ -13,8 +13,8 @@ impl Side {
     /// Returns the other end.
     pub const fn other(self) -> Self {
         match self {
-            Self::Caller => Self::Listener,
-            Self::Listener => Self::Caller,
+            Self::Client => Self::Listener,
+            Self::Listener => Self::Client,
         }
     }
 }

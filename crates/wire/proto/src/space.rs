@@ -2,33 +2,36 @@
 
 use alloc::vec::Vec;
 
-use flow::{Answering, Arrivals, Channel, ChannelConfig, Parcel, SendState, UsageRules, Why, Work};
-use laws::{Fixed, Law, Path, fixed};
+use flow::{
+    AckPolicy, Channel, ChannelConfig, CwndValidationConfig, DataSource, PacketContent, ReceivedPackets, ReturnReason,
+    SendState,
+};
+use laws::{Fixed, Law, PathInfo, fixed};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::assembler::Assembler;
+use crate::event_buffer::EventBuffer;
 use crate::frame::{Ack, AckContent, Frame};
 use crate::keys::HandshakeKeys;
 use crate::narrow::to_u32;
-use crate::notes::Notes;
 use crate::observe::LostNote;
 use crate::receive_memory::ReceiveMemory;
 
 /// Out-of-order bytes of CRYPTO frames that are kept.
-pub(crate) const MOST_AHEAD: usize = 16 << 10;
-pub(crate) const MOST_GAPS: usize = 16;
+pub(crate) const MAX_AHEAD: usize = 16 << 10;
+pub(crate) const MAX_GAPS: usize = 16;
 /// Bytes of CRYPTO that a peer may send in one space: TLS's messages here have a few hundred.
-pub(crate) const MOST_CRYPTO: u64 = 32 << 10;
+pub(crate) const MAX_CRYPTO: u64 = 32 << 10;
 /// The round trip that is expected before one was measured (RFC 9002 §6.2.2).
 pub(crate) const FIRST_RTT: Span = Span::from_ms(333);
 /// The window of the handshake (RFC 9002 §7.2).
 const WINDOW: u64 = 14_720;
 /// Maximum number of packet records of a space.
-const MOST_OUTSTANDING: u64 = 1_000;
+const MAX_OUTSTANDING: u64 = 1_000;
 
 /// Part of the output of TLS; no bytes for a PING.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Part {
+pub(crate) struct CryptoRange {
     offset: u32,
     len: u32,
 }
@@ -39,14 +42,14 @@ pub(crate) struct Crypto {
     said: Vec<u8>,
     /// Length of the part that was sent, in bytes.
     left: usize,
-    lost: Vec<Part>,
+    lost: Vec<CryptoRange>,
     ping: bool,
     /// Buffer for the next packet; it may have frames already.
     pub(crate) packet: Vec<u8>,
     /// Maximum length of the packet, in bytes.
     pub(crate) most: usize,
     /// Packets declared lost, for the observer.
-    pub(crate) held_for_lost: Notes<LostNote>,
+    pub(crate) held_for_lost: EventBuffer<LostNote>,
 }
 
 impl Crypto {
@@ -74,24 +77,26 @@ impl Crypto {
 /// The longest head of a CRYPTO frame: its type, and an offset and a length below 2^30.
 const CRYPTO_HEAD: usize = 1 + 4 + 4;
 
-impl Work for Crypto {
-    type Content = Part;
+impl DataSource for Crypto {
+    type Content = CryptoRange;
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
         (self.ping || self.left < self.said.len() || !self.lost.is_empty()).then_some(mss)
     }
 
-    fn take(&mut self, _: u8, _: u32) -> Parcel<Part> {
+    fn take(&mut self, _: u8, _: u32) -> PacketContent<CryptoRange> {
         let before = self.packet.len();
         debug_assert!(self.left <= self.said.len(), "{} of {} bytes were sent", self.left, self.said.len());
         // The oldest first: while a peer is silent one packet is sent at a time, and each part should be repeated in turn.
         let again = (!self.lost.is_empty()).then(|| self.lost.remove(0));
-        let mut part = again
-            .unwrap_or(Part { offset: to_u32(self.left as u64), len: to_u32((self.said.len() - self.left) as u64) });
+        let mut part = again.unwrap_or(CryptoRange {
+            offset: to_u32(self.left as u64),
+            len: to_u32((self.said.len() - self.left) as u64),
+        });
         let room = to_u32(self.most.saturating_sub(before + CRYPTO_HEAD) as u64);
         if part.len > room {
             if again.is_some() {
-                self.lost.insert(0, Part { offset: part.offset + room, len: part.len - room });
+                self.lost.insert(0, CryptoRange { offset: part.offset + room, len: part.len - room });
             }
             part.len = room;
         }
@@ -103,15 +108,19 @@ impl Work for Crypto {
             Frame::Ping.put(&mut self.packet);
         }
         self.ping = false;
-        Parcel { bytes: to_u32((self.packet.len() - before) as u64), content: part, again: again.is_some() }
+        PacketContent {
+            bytes: to_u32((self.packet.len() - before) as u64),
+            content: part,
+            is_retransmission: again.is_some(),
+        }
     }
 
-    fn acked(&mut self, part: Part) {
+    fn acked(&mut self, part: CryptoRange) {
         self.lost.retain(|&lost| lost != part);
     }
 
-    fn lost(&mut self, part: Part, why: Why) {
-        if let Why::Lost { subflow, number, cause } = why {
+    fn lost(&mut self, part: CryptoRange, why: ReturnReason) {
+        if let ReturnReason::Lost { subflow, number, cause } = why {
             self.held_for_lost.note(|| LostNote { subflow, number, cause });
         }
         if part.len == 0 {
@@ -123,7 +132,7 @@ impl Work for Crypto {
 }
 
 /// A packet with complete frames.
-pub(crate) struct Written {
+pub(crate) struct WrittenPacket {
     pub(crate) number: u64,
     /// Set if it counts as in flight.
     pub(crate) in_flight: bool,
@@ -133,25 +142,26 @@ pub(crate) struct Written {
 pub(crate) struct Space {
     pub(crate) keys: HandshakeKeys,
     pub(crate) channel: Channel<Law, Crypto>,
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ReceivedPackets,
     pub(crate) incoming: Assembler,
 }
 
 impl Space {
     /// Creates a space over a path of this RTT, or an estimate of it, in packets of `mss` bytes of payload.
     pub(crate) fn new(now: Time, rtt: Span, mss: u32, keys: HandshakeKeys) -> Self {
-        let path = Path { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(1), mss: Bytes::new(mss.into()) };
+        let path =
+            PathInfo { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(1), mss: Bytes::new(mss.into()) };
         let params = fixed::Params { window: Bytes::new(WINDOW), ..fixed::Params::for_path(&path) };
         let law = Law::Fixed(Fixed::new(&path, params));
-        let mut config = ChannelConfig { most_outstanding: MOST_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
-        config.usage = UsageRules::default();
+        let mut config = ChannelConfig { most_outstanding: MAX_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
+        config.usage = CwndValidationConfig::default();
         // Acknowledgements are never delayed in the handshake (RFC 9000 §13.2.1).
-        let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
+        let answering = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         Self {
             keys,
             channel: Channel::new(config, law, Crypto::default(), now),
-            arrivals: Arrivals::new(answering),
-            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD, ReceiveMemory::default()),
+            arrivals: ReceivedPackets::new(answering),
+            incoming: Assembler::new(MAX_GAPS, MAX_AHEAD, ReceiveMemory::default()),
         }
     }
 
@@ -162,7 +172,7 @@ impl Space {
 
     /// Writes the frames of a packet at the end of `out`, up to a length of `most`. None if nothing is due; `out` is
     /// unchanged then.
-    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<Written> {
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<WrittenPacket> {
         let begun = out.len();
         if self.arrivals.newest().is_some()
             && let Some(acks) = self.arrivals.answer(now)
@@ -177,13 +187,13 @@ impl Space {
         let departed = self.channel.send(now);
         core::mem::swap(&mut self.channel.work_mut().packet, out);
         if let Some(departed) = departed {
-            return Some(Written { number: departed.number, in_flight: true });
+            return Some(WrittenPacket { number: departed.number, in_flight: true });
         }
         if out.len() == begun { None } else { self.number_apart(now) }
     }
 
     /// Returns the number of a packet that does not count as in flight.
-    pub(crate) fn number_apart(&mut self, now: Time) -> Option<Written> {
-        self.channel.number_apart(0, now).map(|number| Written { number, in_flight: false })
+    pub(crate) fn number_apart(&mut self, now: Time) -> Option<WrittenPacket> {
+        self.channel.number_apart(0, now).map(|number| WrittenPacket { number, in_flight: false })
     }
 }

@@ -13,9 +13,9 @@ use core::net::SocketAddr;
 
 use units::Time;
 
-use crate::handle::Handle;
+use crate::handle::ConnectionHandle;
+use crate::listener_group::{HandshakeSlot, network};
 use crate::parameters::FirstId;
-use crate::team::{Place, network};
 
 /// The address of a caller, and the ID to which it sends its Initial packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,25 +29,25 @@ pub(crate) struct HandshakeKey {
 struct Stranger {
     caller: HandshakeKey,
     began: Time,
-    place: Place,
+    place: HandshakeSlot,
 }
 
 /// The callers of a network.
 #[derive(Default, Debug)]
-struct Network {
+struct SourceNetwork {
     slots: usize,
-    silent: BTreeSet<Handle>,
+    silent: BTreeSet<ConnectionHandle>,
 }
 
 /// The callers of an endpoint that are not admitted.
 #[derive(Debug)]
 pub(crate) struct Strangers {
     max_slots: usize,
-    all: BTreeMap<Handle, Stranger>,
+    all: BTreeMap<ConnectionHandle, Stranger>,
     /// Callers that are silent.
     silent: usize,
-    networks: BTreeMap<u64, Network>,
-    handles: BTreeMap<HandshakeKey, Handle>,
+    networks: BTreeMap<u64, SourceNetwork>,
+    handles: BTreeMap<HandshakeKey, ConnectionHandle>,
 }
 
 impl Strangers {
@@ -58,12 +58,12 @@ impl Strangers {
     }
 
     /// Returns the connection of a caller.
-    pub(crate) fn find(&self, caller: &HandshakeKey) -> Option<Handle> {
+    pub(crate) fn find(&self, caller: &HandshakeKey) -> Option<ConnectionHandle> {
         self.handles.get(caller).copied()
     }
 
     /// Returns whether a connection has a slot.
-    pub(crate) fn contains(&self, handle: Handle) -> bool {
+    pub(crate) fn contains(&self, handle: ConnectionHandle) -> bool {
         self.all.contains_key(&handle)
     }
 
@@ -74,12 +74,12 @@ impl Strangers {
 
     /// Returns the connection that is evicted for another caller; none if a slot is free, or no caller is silent. Of
     /// callers with the same product it is the oldest one.
-    pub(crate) fn next_evicted(&self, now: Time) -> Option<Handle> {
+    pub(crate) fn next_evicted(&self, now: Time) -> Option<ConnectionHandle> {
         if self.all.len() < self.max_slots {
             return None;
         }
         let oldest = self.networks.values().filter_map(|network| Some((network.slots, *network.silent.first()?)));
-        let product = |&(slots, handle): &(usize, Handle)| {
+        let product = |&(slots, handle): &(usize, ConnectionHandle)| {
             let age = now.saturating_since(self.all[&handle].began);
             (u128::from(age.unsigned_ps()) * slots as u128, Reverse(handle))
         };
@@ -87,7 +87,7 @@ impl Strangers {
     }
 
     /// Assigns a slot to a new connection.
-    pub(crate) fn insert(&mut self, now: Time, handle: Handle, caller: HandshakeKey, place: Place) {
+    pub(crate) fn insert(&mut self, now: Time, handle: ConnectionHandle, caller: HandshakeKey, place: HandshakeSlot) {
         debug_assert!(self.all.len() < self.max_slots, "no slot is free");
         let network = self.networks.entry(network(caller.remote.ip())).or_default();
         network.slots += 1;
@@ -99,14 +99,14 @@ impl Strangers {
     }
 
     /// Notes that a caller has validated its address.
-    pub(crate) fn validate(&mut self, handle: Handle) {
+    pub(crate) fn validate(&mut self, handle: ConnectionHandle) {
         if let Some(stranger) = self.all.get_mut(&handle) {
             stranger.place.prove();
         }
     }
 
     /// Marks a caller as not silent any more: it keeps its slot until the application has decided.
-    pub(crate) fn claim(&mut self, handle: Handle) {
+    pub(crate) fn claim(&mut self, handle: ConnectionHandle) {
         let Some(Stranger { caller, .. }) = self.all.get(&handle) else { return };
         let network = self.networks.get_mut(&network(caller.remote.ip()));
         debug_assert!(network.is_some(), "a connection has a slot, and its network has none");
@@ -116,7 +116,7 @@ impl Strangers {
     }
 
     /// Frees the slot of a connection, if it has one.
-    pub(crate) fn remove(&mut self, handle: Handle) {
+    pub(crate) fn remove(&mut self, handle: ConnectionHandle) {
         self.claim(handle);
         let Some(Stranger { caller, .. }) = self.all.remove(&handle) else { return };
         let named = self.handles.remove(&caller);
@@ -134,7 +134,7 @@ impl Strangers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::team::Member;
+    use crate::listener_group::GroupMember;
 
     /// Callers of four slots that came one after another, from these networks.
     fn strangers(networks: &[u8]) -> Strangers {
@@ -148,9 +148,9 @@ mod tests {
     fn insert(strangers: &mut Strangers, at: u64, network: u8) {
         let remote = SocketAddr::from(([10, 0, 0, network], 1 + at as u16));
         let caller = HandshakeKey { remote, first_id: FirstId::from([network; 8]) };
-        let place = Member::alone().enter_validated();
-        strangers.insert(Time::from_ms(at), Handle(at), caller, place);
-        assert_eq!(strangers.find(&caller), Some(Handle(at)));
+        let place = GroupMember::alone().enter_validated();
+        strangers.insert(Time::from_ms(at), ConnectionHandle(at), caller, place);
+        assert_eq!(strangers.find(&caller), Some(ConnectionHandle(at)));
     }
 
     fn evicted(strangers: &Strangers, ms: u64) -> Option<u64> {
@@ -163,12 +163,12 @@ mod tests {
         assert_eq!(evicted(&strangers, 100), None);
         insert(&mut strangers, 3, 3);
         assert_eq!(evicted(&strangers, 100), Some(1));
-        strangers.remove(Handle(1));
+        strangers.remove(ConnectionHandle(1));
         assert_eq!(evicted(&strangers, 100), None);
         insert(&mut strangers, 4, 3);
         assert_eq!(evicted(&strangers, 100), Some(3));
         // Among networks with equal numbers of slots the oldest caller is evicted.
-        strangers.remove(Handle(3));
+        strangers.remove(ConnectionHandle(3));
         insert(&mut strangers, 5, 4);
         assert_eq!(evicted(&strangers, 100), Some(0));
     }
@@ -188,24 +188,24 @@ mod tests {
     #[test]
     fn a_caller_that_sent_auth_keeps_its_slot() {
         let mut strangers = strangers(&[1, 2, 2, 2]);
-        strangers.claim(Handle(1));
+        strangers.claim(ConnectionHandle(1));
         assert_eq!(evicted(&strangers, 10), Some(2));
         for handle in [2, 3, 3] {
-            strangers.claim(Handle(handle));
+            strangers.claim(ConnectionHandle(handle));
         }
         assert_eq!(evicted(&strangers, 10), Some(0));
-        strangers.claim(Handle(0));
+        strangers.claim(ConnectionHandle(0));
         assert!(evicted(&strangers, 9_999).is_none() && !strangers.have_room());
-        strangers.remove(Handle(3));
+        strangers.remove(ConnectionHandle(3));
         assert!(strangers.have_room());
     }
 
     #[test]
     fn nothing_is_left_of_a_caller() {
         let mut strangers = strangers(&[1, 2, 2, 2]);
-        strangers.claim(Handle(2));
+        strangers.claim(ConnectionHandle(2));
         for handle in 0..5 {
-            strangers.remove(Handle(handle));
+            strangers.remove(ConnectionHandle(handle));
         }
         assert!(strangers.all.is_empty() && strangers.silent == 0);
         assert!(strangers.networks.is_empty() && strangers.handles.is_empty());

@@ -19,10 +19,10 @@ use crate::varint::{Cut, Reader};
 pub const PREFIX: &str = "narrows1";
 
 /// The maximum number of addresses in a ticket.
-pub const MOST_ADDRESSES: usize = 8;
+pub const MAX_ADDRESSES: usize = 8;
 
 /// The longest ticket, in characters: eight addresses of 19 bytes, and 73 other bytes.
-pub const LONGEST: usize = PREFIX.len() + ((MOST_ADDRESSES * 19 + 73) * 8).div_ceil(5);
+pub const MAX: usize = PREFIX.len() + ((MAX_ADDRESSES * 19 + 73) * 8).div_ceil(5);
 
 /// Checksum bytes at the end, which detect typing errors.
 const CHECK_LEN: usize = 4;
@@ -33,7 +33,7 @@ pub type TicketId = [u8; 8];
 /// Permission to connect to a listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Addresses of the listener, the best first; 1 to [`MOST_ADDRESSES`].
+    /// Addresses of the listener, the best first; 1 to [`MAX_ADDRESSES`].
     pub addresses: Vec<SocketAddr>,
     /// Expiry time, in seconds since 1970; none for never. At least 1.
     pub ends: Option<u64>,
@@ -56,7 +56,7 @@ pub enum TicketError {
         found: String,
     },
     /// The text is longer than any ticket.
-    #[error("a ticket has at most {LONGEST} characters; this has {len}")]
+    #[error("a ticket has at most {MAX} characters; this has {len}")]
     TooLong {
         /// Its length in characters.
         len: usize,
@@ -93,9 +93,9 @@ impl fmt::Display for Ticket {
     /// Writes the ticket as one line of text. It contains the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::new();
-        debug_assert!((1..=MOST_ADDRESSES).contains(&self.addresses.len()), "{} addresses", self.addresses.len());
-        bytes.push(to_u8(self.addresses.len().min(MOST_ADDRESSES) as u64));
-        for address in self.addresses.iter().take(MOST_ADDRESSES) {
+        debug_assert!((1..=MAX_ADDRESSES).contains(&self.addresses.len()), "{} addresses", self.addresses.len());
+        bytes.push(to_u8(self.addresses.len().min(MAX_ADDRESSES) as u64));
+        for address in self.addresses.iter().take(MAX_ADDRESSES) {
             match address.ip() {
                 IpAddr::V4(ip) => {
                     bytes.push(4);
@@ -124,7 +124,7 @@ impl FromStr for Ticket {
     /// Reads a ticket. Leading and trailing white space and the case of letters are ignored.
     fn from_str(text: &str) -> Result<Self, TicketError> {
         let text = text.trim();
-        if text.len() > LONGEST {
+        if text.len() > MAX {
             return Err(TicketError::TooLong { len: text.len() });
         }
         let lower = text.to_ascii_lowercase();
@@ -149,7 +149,7 @@ impl FromStr for Ticket {
 impl Ticket {
     fn read(reader: &mut Reader) -> Result<Self, TicketError> {
         let count = usize::from(reader.byte()?);
-        if !(1..=MOST_ADDRESSES).contains(&count) {
+        if !(1..=MAX_ADDRESSES).contains(&count) {
             return Err(TicketError::Contents { what: "that it has no address, or more than 8" });
         }
         let mut addresses = Vec::new();
@@ -202,9 +202,9 @@ mod tests {
         assert_eq!(read(&text[..text.len() - 8]), TicketError::Check.to_string());
         assert_eq!(read("narrows1a"), TicketError::Length.to_string());
         assert_eq!(read("narrows1"), TicketError::Length.to_string());
-        assert_eq!(read(&"narrows1".repeat(60)), format!("a ticket has at most {LONGEST} characters; this has 480"));
+        assert_eq!(read(&"narrows1".repeat(60)), format!("a ticket has at most {MAX} characters; this has 480"));
         // A ticket is a secret, and an error must not repeat much of it.
-        assert!(text.len() < LONGEST && !format!("{:?}", ticket()).contains("5, 5, 5"));
+        assert!(text.len() < MAX && !format!("{:?}", ticket()).contains("5, 5, 5"));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             let (fingerprint, secret) = (Fingerprint::new(fingerprint), Secret::new(secret));
             let ticket = Ticket { addresses, ends: (ends > 0).then_some(ends), fingerprint, id, secret };
             let text = ticket.to_string();
-            prop_assert!(text.len() <= LONGEST);
+            prop_assert!(text.len() <= MAX);
             prop_assert_eq!(text.parse(), Ok(ticket));
         }
 

@@ -23,7 +23,7 @@ const EXPORTER: &[u8] = b"narrows auth";
 pub(crate) struct Alert(pub(crate) u8);
 
 /// Output of TLS after it has read handshake data.
-pub(crate) enum Said {
+pub(crate) enum TlsOutput {
     /// Bytes for the peer, at the level of the keys in the previous output.
     Bytes(Vec<u8>),
     /// Keys of Handshake packets.
@@ -58,18 +58,18 @@ impl Tls {
     }
 
     /// Returns the next output of TLS; empty if it waits for the peer.
-    pub(crate) fn next(&mut self) -> Vec<Said> {
+    pub(crate) fn next(&mut self) -> Vec<TlsOutput> {
         let mut said = Vec::new();
         loop {
             let mut bytes = Vec::new();
             let change = self.0.write_hs(&mut bytes);
             let silent = bytes.is_empty() && change.is_none();
             if !bytes.is_empty() {
-                said.push(Said::Bytes(bytes));
+                said.push(TlsOutput::Bytes(bytes));
             }
             match change {
-                Some(KeyChange::Handshake { keys }) => said.push(Said::Handshake(HandshakeKeys(keys))),
-                Some(KeyChange::OneRtt { keys, next }) => said.push(Said::Data(keys, next)),
+                Some(KeyChange::Handshake { keys }) => said.push(TlsOutput::Handshake(HandshakeKeys(keys))),
+                Some(KeyChange::OneRtt { keys, next }) => said.push(TlsOutput::Data(keys, next)),
                 None => {}
             }
             if silent {
@@ -110,7 +110,7 @@ pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], sid
     let mut suites = suites.iter().filter_map(SupportedCipherSuite::tls13);
     let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256)?;
     let side = match side {
-        Side::Caller => rustls::Side::Client,
+        Side::Client => rustls::Side::Client,
         Side::Listener => rustls::Side::Server,
     };
     let keys = Suite { suite, quic: suite.quic? }.keys(first_id, side, QUIC);

@@ -7,11 +7,11 @@ use core::net::{IpAddr, SocketAddr};
 use units::{Span, Time};
 
 use crate::Id;
-use crate::closed::Fault;
+use crate::closed::CloseReason;
+use crate::endpoint_state::EndpointState;
 use crate::narrow::to_u8;
 use crate::parameters::FirstId;
-use crate::secret::Key;
-use crate::shared::Shared;
+use crate::secret::MacKey;
 use crate::varint::Reader;
 
 /// Lifetime of a token.
@@ -22,10 +22,10 @@ const TAG_LEN: usize = 32;
 
 /// Creates tokens, and accepts each once.
 pub(crate) struct Tokens {
-    key: Key,
+    key: MacKey,
     since: Time,
     /// Previous key; its tokens may still be valid.
-    before: Option<Key>,
+    before: Option<MacKey>,
     /// Tokens that were redeemed and may still be valid, by the ID in their Retry.
     redeemed: BTreeSet<Id>,
     /// Expiry of each of them, the earliest first.
@@ -48,9 +48,9 @@ pub(crate) struct Token {
 }
 
 impl Tokens {
-    pub(crate) fn new(now: Time, shared: &Shared) -> Result<Self, Fault> {
+    pub(crate) fn new(now: Time, shared: &EndpointState) -> Result<Self, CloseReason> {
         Ok(Self {
-            key: Key::new(&shared.random::<32>()?),
+            key: MacKey::new(&shared.random::<32>()?),
             since: now,
             before: None,
             redeemed: BTreeSet::new(),
@@ -63,13 +63,13 @@ impl Tokens {
     pub(crate) fn make(
         &mut self,
         now: Time,
-        shared: &Shared,
+        shared: &EndpointState,
         remote: SocketAddr,
         first_id: FirstId,
         retry_id: Id,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Vec<u8>, CloseReason> {
         if now.saturating_since(self.since) >= KEY_AGE {
-            let new = Key::new(&shared.random::<32>()?);
+            let new = MacKey::new(&shared.random::<32>()?);
             (self.before, self.since) = (Some(core::mem::replace(&mut self.key, new)), now);
         }
         let mut token = now.ps().to_be_bytes().to_vec();
@@ -123,20 +123,20 @@ fn address(remote: SocketAddr) -> [u8; 18] {
 mod tests {
     use alloc::sync::Arc;
 
-    use laws::{Fixed, Law, Path, fixed};
+    use laws::{Fixed, Law, PathInfo, fixed};
 
     use super::*;
+    use crate::listener_group::GroupMember;
     use crate::service::Service;
     use crate::settings::Settings;
-    use crate::team::Member;
 
     /// Tokens that were redeemed are known until they end, and no longer.
     #[test]
     fn a_token_is_redeemed_once() {
-        let law = |path: &Path| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
+        let law = |path: &PathInfo| Law::Fixed(Fixed::new(path, fixed::Params::for_path(path)));
         let settings = Settings::new(Service::named("test"), Arc::new(law));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let shared = Shared::new(settings, provider, Member::alone()).unwrap();
+        let shared = EndpointState::new(settings, provider, GroupMember::alone()).unwrap();
         let mut tokens = Tokens::new(Time::ZERO, &shared).unwrap();
         let (remote, first_id) = (SocketAddr::from(([10, 0, 0, 1], 1)), FirstId::from([1; 8]));
         // One is made every second, and redeemed 4 s later.

@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use crate::narrow::{to_u8, to_u16, to_u32};
 
 /// The largest value.
-pub const MOST: u64 = (1 << 62) - 1;
+pub const MAX: u64 = (1 << 62) - 1;
 
 /// Returns the encoded length of a value in bytes.
 ///
 /// # Panics
 /// In debug builds, if it is over [`MOST`].
 pub const fn len(value: u64) -> usize {
-    debug_assert!(value <= MOST);
+    debug_assert!(value <= MAX);
     match value {
         0..=0x3f => 1,
         0x40..=0x3fff => 2,
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             0 => self.array().map(|[byte]| byte.into())?,
             1 => u64::from(u16::from_be_bytes(self.array()?)) & 0x3fff,
             2 => u64::from(u32::from_be_bytes(self.array()?)) & 0x3fff_ffff,
-            _ => u64::from_be_bytes(self.array()?) & MOST,
+            _ => u64::from_be_bytes(self.array()?) & MAX,
         })
     }
 }

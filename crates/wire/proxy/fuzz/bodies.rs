@@ -1,11 +1,11 @@
 //! Body of the fuzz target. A test replays its corpus through the same function.
 
-use proxy::header::{self, Answer};
-use proxy::socks::{self, Request};
+use proxy::header::{self, DestinationReply};
+use proxy::socks::{self, SocksRequest};
 use proxy::{Destination, Parsed};
 
 /// The maximum length of a SOCKS client's message: 255 methods, or a name of 255 bytes.
-const MOST: usize = 262;
+const MAX: usize = 262;
 
 /// Parses with one byte more at a time, as from a socket. Returns the result, which is the same as from all bytes at
 /// once.
@@ -17,7 +17,7 @@ fn read<T: PartialEq + std::fmt::Debug, E: PartialEq + std::fmt::Debug>(
     let read = loop {
         match parse(&bytes[..have]) {
             Ok(Parsed::Need(need)) => {
-                assert!(need > have && need <= MOST, "{need} after {have}");
+                assert!(need > have && need <= MAX, "{need} after {have}");
                 if need > bytes.len() {
                     break None;
                 }
@@ -53,15 +53,15 @@ fn is_sound(destination: &Destination) {
 pub(crate) fn socks(bytes: &[u8]) {
     let behind = read(bytes, socks::greeting).map_or(0, |(_, used)| used);
     for bytes in [bytes, &bytes[behind..]] {
-        if let Some((Request::Connect(destination), _)) = read(bytes, socks::request) {
+        if let Some((SocksRequest::Connect(destination), _)) = read(bytes, socks::request) {
             is_sound(&destination);
         }
         if let Some((destination, _)) = read(bytes, header::destination) {
             is_sound(&destination);
         }
-        if let Some((answer, _)) = read(bytes, Answer::read) {
-            assert!(answer.words.len() <= header::LONGEST_WORDS && !answer.words.chars().any(char::is_control));
-            assert_eq!(read(&answer.put(), Answer::read).map(|(answer, _)| answer), Some(answer));
+        if let Some((answer, _)) = read(bytes, DestinationReply::read) {
+            assert!(answer.words.len() <= header::MAX_WORDS && !answer.words.chars().any(char::is_control));
+            assert_eq!(read(&answer.put(), DestinationReply::read).map(|(answer, _)| answer), Some(answer));
         }
     }
 }

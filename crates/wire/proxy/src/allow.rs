@@ -22,16 +22,16 @@ use crate::destination::{Destination, Host, printable};
 
 /// The hosts of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Hosts {
+enum HostPattern {
     All,
     Name(String),
-    Network(Network),
+    Network(AddressPrefix),
 }
 
 /// One rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    hosts: Hosts,
+    hosts: HostPattern,
     /// The first and the last port.
     ports: (u16, u16),
 }
@@ -56,12 +56,12 @@ pub struct Allow {
 
 /// The addresses that share a prefix of this number of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Network {
+struct AddressPrefix {
     address: IpAddr,
     length: u8,
 }
 
-impl Network {
+impl AddressPrefix {
     const fn v4(a: u8, b: u8, length: u8) -> Self {
         Self { address: IpAddr::V4(Ipv4Addr::new(a, b, 0, 0)), length }
     }
@@ -93,17 +93,17 @@ impl Network {
 }
 
 /// Addresses of the machine itself, or of its neighbours only.
-const SPECIAL: [Network; 8] = [
+const SPECIAL: [AddressPrefix; 8] = [
     // Linux takes 0.0.0.0 for itself, and the rest of it is "this network" (RFC 1122 §3.2.1.3).
-    Network::v4(0, 0, 8),
-    Network::v4(127, 0, 8),
-    Network::v4(169, 254, 16),
-    Network::v4(224, 0, 4),
-    Network { address: IpAddr::V4(Ipv4Addr::BROADCAST), length: 32 },
+    AddressPrefix::v4(0, 0, 8),
+    AddressPrefix::v4(127, 0, 8),
+    AddressPrefix::v4(169, 254, 16),
+    AddressPrefix::v4(224, 0, 4),
+    AddressPrefix { address: IpAddr::V4(Ipv4Addr::BROADCAST), length: 32 },
     // Unspecified and loopback, too.
     COMPATIBLE,
-    Network::v6([0xfe80, 0, 0], 10),
-    Network::v6([0xff00, 0, 0], 8),
+    AddressPrefix::v6([0xfe80, 0, 0], 10),
+    AddressPrefix::v6([0xff00, 0, 0], 8),
 ];
 
 /// Metadata services of clouds. `fe80::a9fe:a9fe` (`OpenStack`) is a link-local address and special anyway.
@@ -142,11 +142,12 @@ const fn metadata_v6(a: u16, b: u16, [y, z]: [u16; 2]) -> IpAddr {
 
 /// NAT64's well-known prefix (RFC 6052 §2.1) and the one for a network's own translators (RFC 8215), IPv4-translated addresses
 /// (RFC 2765 §2.1), IPv4-compatible ones (RFC 4291 §2.5.5.1), and 6to4 (RFC 3056 §2).
-const NAT64: Network = Network::v6([0x64, 0xff9b, 0], 96);
-const LOCAL_NAT64: Network = Network::v6([0x64, 0xff9b, 1], 48);
-const TRANSLATED: Network = Network { address: IpAddr::V6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0)), length: 96 };
-const COMPATIBLE: Network = Network::v6([0, 0, 0], 96);
-const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0], 16);
+const NAT64: AddressPrefix = AddressPrefix::v6([0x64, 0xff9b, 0], 96);
+const LOCAL_NAT64: AddressPrefix = AddressPrefix::v6([0x64, 0xff9b, 1], 48);
+const TRANSLATED: AddressPrefix =
+    AddressPrefix { address: IpAddr::V6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0)), length: 96 };
+const COMPATIBLE: AddressPrefix = AddressPrefix::v6([0, 0, 0], 96);
+const SIX_TO_FOUR: AddressPrefix = AddressPrefix::v6([0x2002, 0, 0], 16);
 
 /// Returns the IPv4 addresses to which a translator or a tunnel may forward packets for an address. `::ffff:192.0.2.1` has
 /// none: the system treats it as an IPv4 address, and it was converted before.
@@ -197,7 +198,7 @@ impl Needs {
     }
 
     /// Returns whether a rule of a network that has the address is enough.
-    fn is_met_by(self, network: &Network) -> bool {
+    fn is_met_by(self, network: &AddressPrefix) -> bool {
         match self {
             Self::Any => true,
             Self::Named => network.is_one_address() || SPECIAL.iter().any(|special| special.contains(network)),
@@ -220,7 +221,7 @@ fn is_of_ipv6(text: &str) -> bool {
     text.split('/').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
-impl Hosts {
+impl HostPattern {
     /// # Errors
     /// A description of the error in the text.
     fn new(text: &str) -> Result<Self, &'static str> {
@@ -239,10 +240,10 @@ impl Hosts {
         if let Some((address, length)) = bare.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| NO_NETWORK)?;
             let length = length.parse().ok().filter(|&length| length <= bits(address).1).ok_or(NO_NETWORK)?;
-            return Ok(Self::Network(Network { address, length }));
+            return Ok(Self::Network(AddressPrefix { address, length }));
         }
         match Host::new(bare.as_bytes()).map_err(|_| NO_HOST)? {
-            Host::Address(address) => Ok(Self::Network(Network::of(address))),
+            Host::Address(address) => Ok(Self::Network(AddressPrefix::of(address))),
             Host::Name(_) if bare.len() != text.len() => Err(NO_HOST),
             Host::Name(name) => Ok(Self::Name(name)),
         }
@@ -281,7 +282,7 @@ impl FromStr for Rule {
             if ports.0 > ports.1 {
                 return Err("its range of ports ends before it begins");
             }
-            Ok(Self { hosts: Hosts::new(hosts)?, ports })
+            Ok(Self { hosts: HostPattern::new(hosts)?, ports })
         };
         read().map_err(|wrong| RuleError { text: text.chars().flat_map(printable).collect(), wrong })
     }
@@ -290,14 +291,16 @@ impl FromStr for Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hosts {
-            Hosts::All => f.write_str("*")?,
-            Hosts::Name(name) => f.write_str(name)?,
-            Hosts::Network(network @ Network { address, length }) => match (address, network.is_one_address()) {
-                (IpAddr::V4(address), true) => write!(f, "{address}")?,
-                (IpAddr::V4(address), false) => write!(f, "{address}/{length}")?,
-                (IpAddr::V6(address), true) => write!(f, "[{address}]")?,
-                (IpAddr::V6(address), false) => write!(f, "[{address}/{length}]")?,
-            },
+            HostPattern::All => f.write_str("*")?,
+            HostPattern::Name(name) => f.write_str(name)?,
+            HostPattern::Network(network @ AddressPrefix { address, length }) => {
+                match (address, network.is_one_address()) {
+                    (IpAddr::V4(address), true) => write!(f, "{address}")?,
+                    (IpAddr::V4(address), false) => write!(f, "{address}/{length}")?,
+                    (IpAddr::V6(address), true) => write!(f, "[{address}]")?,
+                    (IpAddr::V6(address), false) => write!(f, "[{address}/{length}]")?,
+                }
+            }
         }
         match self.ports {
             (1, u16::MAX) => f.write_str(":*"),
@@ -321,8 +324,8 @@ impl Allow {
     pub fn may_have(&self, destination: &Destination) -> bool {
         self.on_port(destination.port).any(|rule| match (&destination.host, &rule.hosts) {
             (Host::Address(address), hosts) => hosts.has_address(*address),
-            (Host::Name(name), Hosts::Name(known)) => name == known,
-            (Host::Name(_), Hosts::All | Hosts::Network(_)) => true,
+            (Host::Name(name), HostPattern::Name(known)) => name == known,
+            (Host::Name(_), HostPattern::All | HostPattern::Network(_)) => true,
         })
     }
 
@@ -331,7 +334,7 @@ impl Allow {
         let ip = address.ip().to_canonical();
         self.on_port(address.port()).any(|rule| {
             let is_named = match (&rule.hosts, host) {
-                (Hosts::Name(known), Host::Name(name)) => {
+                (HostPattern::Name(known), Host::Name(name)) => {
                     known == name && (Needs::of(ip) == Needs::Any || name == "localhost" && ip.is_loopback())
                 }
                 _ => false,
@@ -534,7 +537,7 @@ mod tests {
         #[test]
         fn networks_agree_with_a_plainer_rule(network: u32, address: u32, length in 0u8..=32, same in 0u32..=32) {
             let address = if same == 0 { address } else { network ^ (address >> (same - 1)) };
-            let rule = Network { address: Ipv4Addr::from(network).into(), length };
+            let rule = AddressPrefix { address: Ipv4Addr::from(network).into(), length };
             let expected = (0..length).all(|bit| (network ^ address) >> (31 - bit) & 1 == 0);
             prop_assert_eq!(rule.has(Ipv4Addr::from(address).into()), expected);
         }

@@ -16,10 +16,10 @@ use thiserror::Error;
 use tokio::time::timeout;
 use transport::{RecvStream, SendStream};
 
-use crate::header::{Answer, HeaderError};
-use crate::leg::Leg;
+use crate::header::{DestinationReply, HeaderError};
 use crate::parse;
-use crate::reply::Reply;
+use crate::reply::SocksReply;
+use crate::tcp_side::TcpSide;
 
 /// Bytes that are passed on at once: more than a batch of datagrams, so batches are full.
 const PIECE: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub const RESET: u64 = 1;
 
 /// The reason why a flow did not end in order.
 #[derive(Debug, Error)]
-pub(crate) enum Trouble {
+pub(crate) enum RelayError {
     #[error("TCP: {0}")]
     Tcp(io::Error),
     #[error("the other end: {0}")]
@@ -41,7 +41,7 @@ pub(crate) enum Trouble {
     #[error("the far end does not answer")]
     NoAnswer,
     #[error("{}", .0.words)]
-    Refused(Answer),
+    Refused(DestinationReply),
 }
 
 /// Bytes carried.
@@ -54,27 +54,27 @@ pub(crate) struct Count {
 }
 
 /// Waits up to `wait` for the far end's answer that the connection is established.
-pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(), Trouble> {
-    let read = timeout(wait, parse::read(receive, Answer::read)).await.map_err(|_| Trouble::NoAnswer)?;
-    match read.map_err(Trouble::Ended)?.map_err(Trouble::Header)? {
-        Answer { reply: Reply::Succeeded, .. } => Ok(()),
-        answer => Err(Trouble::Refused(answer)),
+pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(), RelayError> {
+    let read = timeout(wait, parse::read(receive, DestinationReply::read)).await.map_err(|_| RelayError::NoAnswer)?;
+    match read.map_err(RelayError::Ended)?.map_err(RelayError::Header)? {
+        DestinationReply { reply: SocksReply::Succeeded, .. } => Ok(()),
+        answer => Err(RelayError::Refused(answer)),
     }
 }
 
 /// Carries both directions until both have ended, or one fails. A failure at one end is passed on to the other. If the far
 /// end has not answered yet, it has `wait` for that, while data of the program is already sent.
 pub(crate) async fn copy(
-    leg: &mut Leg,
+    leg: &mut TcpSide,
     mut send: SendStream,
     mut receive: RecvStream,
     wait: Option<Duration>,
-) -> (Count, Result<(), Trouble>) {
+) -> (Count, Result<(), RelayError>) {
     let mut count = Count::default();
     let outcome = tokio::select! {
         biased;
         ended = both(leg, &mut send, &mut receive, &mut count, wait) => ended,
-        error = leg.failed() => Err(Trouble::Tcp(error)),
+        error = leg.failed() => Err(RelayError::Tcp(error)),
     };
     if outcome.is_ok() {
         leg.end();
@@ -86,12 +86,12 @@ pub(crate) async fn copy(
 }
 
 async fn both(
-    leg: &Leg,
+    leg: &TcpSide,
     send: &mut SendStream,
     receive: &mut RecvStream,
     count: &mut Count,
     wait: Option<Duration>,
-) -> Result<(), Trouble> {
+) -> Result<(), RelayError> {
     let Count { taken, given } = count;
     let give = async {
         if let Some(wait) = wait {
@@ -103,14 +103,14 @@ async fn both(
 }
 
 /// Copies from the TCP connection to the stream.
-async fn take(leg: &Leg, send: &mut SendStream, taken: &mut u64) -> Result<(), Trouble> {
+async fn take(leg: &TcpSide, send: &mut SendStream, taken: &mut u64) -> Result<(), RelayError> {
     let mut piece = vec![0; PIECE];
     loop {
         let count = tokio::select! {
             biased;
             // The peer may stop the stream while the program sends nothing.
             stopped = send.delivered() => return Ok(stopped?),
-            count = leg.read(&mut piece) => count.map_err(Trouble::Tcp)?,
+            count = leg.read(&mut piece) => count.map_err(RelayError::Tcp)?,
         };
         if count == 0 {
             break;
@@ -124,7 +124,7 @@ async fn take(leg: &Leg, send: &mut SendStream, taken: &mut u64) -> Result<(), T
 }
 
 /// Copies from the stream to the TCP connection.
-async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<(), Trouble> {
+async fn give(leg: &TcpSide, receive: &mut RecvStream, given: &mut u64) -> Result<(), RelayError> {
     let mut piece = vec![0; PIECE];
     loop {
         let count = receive.read(&mut piece).await?;
@@ -133,7 +133,7 @@ async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<()
         }
         let mut rest = &piece[..count];
         while !rest.is_empty() {
-            let written = leg.try_write(rest).map_err(Trouble::Tcp)?;
+            let written = leg.try_write(rest).map_err(RelayError::Tcp)?;
             rest = &rest[written..];
             *given += written as u64;
             if !rest.is_empty() {
@@ -144,17 +144,17 @@ async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<()
     match leg.shut() {
         // The program has closed both directions at once, and has received everything.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-        shut => shut.map_err(Trouble::Tcp),
+        shut => shut.map_err(RelayError::Tcp),
     }
 }
 
 /// Waits until the program takes more, or the peer has reset the stream.
-async fn room(leg: &Leg, receive: &mut RecvStream) -> Result<(), Trouble> {
+async fn room(leg: &TcpSide, receive: &mut RecvStream) -> Result<(), RelayError> {
     tokio::select! {
         biased;
-        room = leg.writable() => return room.map_err(Trouble::Tcp),
+        room = leg.writable() => return room.map_err(RelayError::Tcp),
         reset = receive.until_reset() => reset?,
     }
     // Only the stream's end has not arrived yet.
-    leg.writable().await.map_err(Trouble::Tcp)
+    leg.writable().await.map_err(RelayError::Tcp)
 }

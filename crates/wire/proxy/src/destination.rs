@@ -14,7 +14,7 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// The longest name: DNS allows no longer one (RFC 1035 §2.3.4).
-pub const LONGEST_NAME: usize = 253;
+pub const MAX_NAME: usize = 253;
 
 /// A host: its address, or its name, which the far end looks up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,7 +44,7 @@ pub enum DestinationError {
         kind: u8,
     },
     /// The name is not a valid host name.
-    #[error("`{shown}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {LONGEST_NAME}")]
+    #[error("`{shown}` is no name of a host: letters, digits, `.`, `-` and `_`, up to {MAX_NAME}")]
     Name {
         /// The name, shortened, and without control characters of a terminal.
         shown: String,
@@ -84,7 +84,7 @@ impl Host {
         }
         let name = text.to_ascii_lowercase();
         let is_known = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b'_');
-        let is_name = name.bytes().all(is_known) && (1..=LONGEST_NAME).contains(&name.len());
+        let is_name = name.bytes().all(is_known) && (1..=MAX_NAME).contains(&name.len());
         // A text with a leading dot or two consecutive dots is not a name, and a resolver might interpret it differently.
         if is_name && !name.split('.').any(str::is_empty) { Ok(Self::Name(name)) } else { Err(error()) }
     }
@@ -135,7 +135,7 @@ impl Destination {
             }
             Host::Name(name) => {
                 // Names are created by `Host::new` only, which limits their length; a truncated name would not resolve.
-                let name = &name.as_bytes()[..name.len().min(LONGEST_NAME)];
+                let name = &name.as_bytes()[..name.len().min(MAX_NAME)];
                 out.extend([NAME, name.len() as u8]);
                 out.extend(name);
             }

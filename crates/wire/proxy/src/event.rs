@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::destination::Destination;
-use crate::reply::Reply;
+use crate::reply::SocksReply;
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub enum Event {
         /// Its destination, if that was named.
         to: Option<Destination>,
         /// The reason, as a SOCKS reply.
-        reply: Reply,
+        reply: SocksReply,
         /// The reason, in words.
         words: String,
     },
@@ -63,7 +63,7 @@ pub enum Event {
 }
 
 /// Event callback.
-pub type Log = Arc<dyn Fn(Event) + Send + Sync>;
+pub type EventCallback = Arc<dyn Fn(Event) + Send + Sync>;
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

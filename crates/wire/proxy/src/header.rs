@@ -5,12 +5,12 @@ use thiserror::Error;
 
 use crate::destination::{Destination, DestinationError};
 use crate::parse::Parsed;
-use crate::reply::Reply;
+use crate::reply::SocksReply;
 
 /// The version of both.
 pub const VERSION: u8 = 1;
 /// The longest words of an answer, in bytes.
-pub const LONGEST_WORDS: usize = 255;
+pub const MAX_WORDS: usize = 255;
 
 /// An error in the beginning of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -28,10 +28,10 @@ pub enum HeaderError {
 
 /// The answer to a stream's destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct DestinationReply {
     /// The SOCKS reply.
-    pub reply: Reply,
-    /// The reason for a refusal, for people: at most [`LONGEST_WORDS`] bytes, no control characters.
+    pub reply: SocksReply,
+    /// The reason for a refusal, for people: at most [`MAX_WORDS`] bytes, no control characters.
     pub words: String,
 }
 
@@ -58,12 +58,12 @@ pub fn put_destination(destination: &Destination) -> Vec<u8> {
     out
 }
 
-impl Answer {
+impl DestinationReply {
     /// Creates an answer with these words, cut to the maximum length.
-    pub fn new(reply: Reply, words: &str) -> Self {
+    pub fn new(reply: SocksReply, words: &str) -> Self {
         let mut clean = String::new();
         for letter in words.chars().filter(|letter| !letter.is_control()) {
-            if clean.len() + letter.len_utf8() > LONGEST_WORDS {
+            if clean.len() + letter.len_utf8() > MAX_WORDS {
                 break;
             }
             clean.push(letter);
@@ -80,13 +80,13 @@ impl Answer {
         let (Some(&code), Some(&len)) = (bytes.get(1), bytes.get(2)) else { return Ok(Parsed::Need(3)) };
         let used = 3 + usize::from(len);
         let Some(words) = bytes.get(3..used) else { return Ok(Parsed::Need(used)) };
-        Ok(Parsed::Done(Self::new(Reply::from_code(code), &String::from_utf8_lossy(words)), used))
+        Ok(Parsed::Done(Self::new(SocksReply::from_code(code), &String::from_utf8_lossy(words)), used))
     }
 
     /// Writes it.
     pub fn put(&self) -> Vec<u8> {
         // A replacement character may be longer than the invalid bytes that it replaces.
-        let words = &self.words.as_bytes()[..self.words.len().min(LONGEST_WORDS)];
+        let words = &self.words.as_bytes()[..self.words.len().min(MAX_WORDS)];
         [&[VERSION, self.reply.code(), words.len() as u8], words].concat()
     }
 }
@@ -114,19 +114,19 @@ mod tests {
 
         #[test]
         fn answers_are_read_as_written(code in 0u8..9, words in ".{0,300}") {
-            let answer = Answer::new(Reply::from_code(code), &words);
+            let answer = DestinationReply::new(SocksReply::from_code(code), &words);
             let put = answer.put();
             for cut in 0..put.len() {
-                prop_assert!(matches!(Answer::read(&put[..cut]), Ok(Parsed::Need(need)) if need > cut && need <= put.len()));
+                prop_assert!(matches!(DestinationReply::read(&put[..cut]), Ok(Parsed::Need(need)) if need > cut && need <= put.len()));
             }
-            prop_assert_eq!(Answer::read(&put), Ok(Parsed::Done(answer, put.len())));
+            prop_assert_eq!(DestinationReply::read(&put), Ok(Parsed::Done(answer, put.len())));
         }
 
         #[test]
         fn any_answer_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), known in any::<bool>()) {
             let bytes = if known { [&[VERSION], &bytes[..]].concat() } else { bytes };
-            if let Ok(Parsed::Done(answer, used)) = Answer::read(&bytes) {
-                prop_assert!(used <= bytes.len() && answer.words.len() <= LONGEST_WORDS);
+            if let Ok(Parsed::Done(answer, used)) = DestinationReply::read(&bytes) {
+                prop_assert!(used <= bytes.len() && answer.words.len() <= MAX_WORDS);
                 prop_assert!(!answer.words.chars().any(char::is_control));
             }
         }

@@ -2,7 +2,7 @@
 //! one connection of the transport. `docs/src/proxy.md`.
 //!
 //! [`near()`] has the listeners for programs' connections: SOCKS 5, fixed destinations, connections that the kernel
-//! redirects. [`Far`] connects to their destinations, if its rules ([`allow`]) allow it. Both run in a runtime of
+//! redirects. [`ProxyServer`] connects to their destinations, if its rules ([`allow`]) allow it. Both run in a runtime of
 //! tokio, also one of a single thread.
 //!
 //! Out of scope: access control of clients (the transport's callers do that), and UDP.
@@ -15,25 +15,25 @@
 pub mod allow;
 mod copy;
 mod destination;
-mod door;
 mod event;
-mod far;
 pub mod header;
-mod leg;
-mod near;
 mod parse;
+mod proxy_client;
+mod proxy_listener;
+mod proxy_server;
 mod reply;
 pub mod socks;
+mod tcp_side;
 
 pub use self::copy::RESET;
-pub use self::destination::{Destination, DestinationError, Host, LONGEST_NAME};
-pub use self::door::{Door, Kind};
-pub use self::event::{Event, Log};
-pub use self::far::Far;
-pub use self::near::{Refusal, near};
+pub use self::destination::{Destination, DestinationError, Host, MAX_NAME};
+pub use self::event::{Event, EventCallback};
 pub use self::parse::Parsed;
-pub use self::reply::Reply;
+pub use self::proxy_client::{ConnectFailure, near};
+pub use self::proxy_listener::{EntranceKind, ProxyListener};
+pub use self::proxy_server::ProxyServer;
+pub use self::reply::SocksReply;
 
 /// TCP connections that an end has open at a time. Each takes a file descriptor and at most 128 KiB, in addition to the
 /// buffers of the kernel and the stream.
-pub const MOST_FLOWS: usize = 1_024;
+pub const MAX_FLOWS: usize = 1_024;

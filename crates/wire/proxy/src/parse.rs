@@ -34,12 +34,12 @@ impl<T> Parsed<T> {
 }
 
 /// A source of bytes.
-pub(crate) trait Source {
+pub(crate) trait ByteSource {
     /// Reads at least a byte; 0 at the end.
     fn take(&mut self, out: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send;
 }
 
-impl Source for &TcpStream {
+impl ByteSource for &TcpStream {
     async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             self.readable().await?;
@@ -51,7 +51,7 @@ impl Source for &TcpStream {
     }
 }
 
-impl Source for &mut RecvStream {
+impl ByteSource for &mut RecvStream {
     async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         Ok(self.read(out).await?)
     }
@@ -62,7 +62,7 @@ impl Source for &mut RecvStream {
 /// # Errors
 /// If the bytes end too early, cannot be read, or are invalid.
 pub(crate) async fn read<T, E>(
-    mut source: impl Source,
+    mut source: impl ByteSource,
     parse: impl Fn(&[u8]) -> Result<Parsed<T>, E>,
 ) -> Result<Result<T, E>, io::Error> {
     let mut bytes = Vec::new();

@@ -5,7 +5,7 @@ use std::io;
 /// SOCKS's replies. A stream's answer has the same numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Reply {
+pub enum SocksReply {
     /// The connection is established.
     Succeeded = 0,
     /// A failure other than the following.
@@ -26,7 +26,7 @@ pub enum Reply {
     AddressNotSupported = 8,
 }
 
-impl Reply {
+impl SocksReply {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Succeeded,
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn codes_go_there_and_back() {
-        for (code, reply) in Reply::ALL.into_iter().enumerate() {
-            assert_eq!((usize::from(reply.code()), Reply::from_code(code as u8)), (code, reply));
+        for (code, reply) in SocksReply::ALL.into_iter().enumerate() {
+            assert_eq!((usize::from(reply.code()), SocksReply::from_code(code as u8)), (code, reply));
         }
-        assert_eq!(Reply::from_code(200), Reply::Failure);
+        assert_eq!(SocksReply::from_code(200), SocksReply::Failure);
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::destination::{Destination, DestinationError};
 use crate::parse::Parsed;
-use crate::reply::Reply;
+use crate::reply::SocksReply;
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -13,7 +13,7 @@ const CONNECT: u8 = 1;
 
 /// The request of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Request {
+pub enum SocksRequest {
     /// A connection to this destination.
     Connect(Destination),
     /// Another command: a port to be reached at (BIND), or packets (UDP ASSOCIATE).
@@ -45,11 +45,11 @@ pub enum SocksError {
 
 impl SocksError {
     /// Returns the reply to the client; none if it may not even use SOCKS.
-    pub fn reply(&self) -> Option<Reply> {
+    pub fn reply(&self) -> Option<SocksReply> {
         match self {
             Self::Version { .. } => None,
-            Self::Destination(DestinationError::Kind { .. }) => Some(Reply::AddressNotSupported),
-            Self::Reserved { .. } | Self::Destination(_) => Some(Reply::Failure),
+            Self::Destination(DestinationError::Kind { .. }) => Some(SocksReply::AddressNotSupported),
+            Self::Reserved { .. } | Self::Destination(_) => Some(SocksReply::Failure),
         }
     }
 }
@@ -97,7 +97,7 @@ pub fn method(method: Method) -> [u8; 2] {
 ///
 /// # Errors
 /// If it is none.
-pub fn request(bytes: &[u8]) -> Result<Parsed<Request>, SocksError> {
+pub fn request(bytes: &[u8]) -> Result<Parsed<SocksRequest>, SocksError> {
     version(bytes)?;
     let (Some(&command), Some(&reserved)) = (bytes.get(1), bytes.get(2)) else { return Ok(Parsed::Need(3)) };
     if reserved != 0 {
@@ -105,13 +105,13 @@ pub fn request(bytes: &[u8]) -> Result<Parsed<Request>, SocksError> {
     }
     if command != CONNECT {
         // Its arguments do not matter; the port may be 0.
-        return Ok(Parsed::Done(Request::Other { command }, 3));
+        return Ok(Parsed::Done(SocksRequest::Other { command }, 3));
     }
-    Ok(Destination::read(&bytes[3..])?.behind(3).map(Request::Connect))
+    Ok(Destination::read(&bytes[3..])?.behind(3).map(SocksRequest::Connect))
 }
 
 /// Returns the reply to a request. Its address is 0.0.0.0:0: the real one is the far end's, and means nothing here.
-pub fn answer(reply: Reply) -> [u8; 10] {
+pub fn answer(reply: SocksReply) -> [u8; 10] {
     [VERSION, reply.code(), 0, 1, 0, 0, 0, 0, 0, 0]
 }
 
@@ -129,14 +129,14 @@ mod tests {
         assert_eq!(greeting(&[]), Ok(Parsed::Need(2)));
         assert_eq!(greeting(b"GET / HTTP/1.1"), Err(SocksError::Version { version: b'G' }));
         let there = "192.0.2.1:80".parse().unwrap();
-        assert_eq!(request(&[5, 1, 0, 1, 192, 0, 2, 1, 0, 80]), Ok(Parsed::Done(Request::Connect(there), 10)));
-        assert_eq!(request(&[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]), Ok(Parsed::Done(Request::Other { command: 2 }, 3)));
-        assert_eq!(request(&[5, 1, 0, 9]).unwrap_err().reply(), Some(Reply::AddressNotSupported));
-        assert_eq!(request(&[5, 1, 1]).unwrap_err().reply(), Some(Reply::Failure));
+        assert_eq!(request(&[5, 1, 0, 1, 192, 0, 2, 1, 0, 80]), Ok(Parsed::Done(SocksRequest::Connect(there), 10)));
+        assert_eq!(request(&[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]), Ok(Parsed::Done(SocksRequest::Other { command: 2 }, 3)));
+        assert_eq!(request(&[5, 1, 0, 9]).unwrap_err().reply(), Some(SocksReply::AddressNotSupported));
+        assert_eq!(request(&[5, 1, 1]).unwrap_err().reply(), Some(SocksReply::Failure));
         assert_eq!(request(&[4, 1]).unwrap_err().reply(), None);
         assert_eq!(method(Method::NoAuthentication), [5, 0]);
         assert_eq!(method(Method::NoneAcceptable), [5, 255]);
-        assert_eq!(answer(Reply::Refused)[..2], [5, 5]);
+        assert_eq!(answer(SocksReply::Refused)[..2], [5, 5]);
     }
 
     proptest! {

@@ -7,13 +7,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use laws::{Law, NewReno, Path, newreno};
-use proto::closed::Code;
+use laws::{Law, NewReno, PathInfo, newreno};
+use proto::closed::CloseCode;
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
 use proxy::allow::Allow;
-use proxy::{Destination, Door, Event, Far, Kind, Log, Refusal, near};
+use proxy::{ConnectFailure, Destination, EntranceKind, Event, EventCallback, ProxyListener, ProxyServer, near};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ const WINDOW: u64 = 256 << 10;
 const LONG: Duration = Duration::from_mins(1);
 
 fn config() -> Config {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     settings.limits.max_stream_data = WINDOW;
     settings.send_buffer = WINDOW;
@@ -47,10 +47,10 @@ fn run(test: impl Future<Output = ()>) {
 
 /// Events reported by both ends.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<Event>>>);
+struct EventLog(Arc<Mutex<Vec<Event>>>);
 
-impl Told {
-    fn log(&self) -> Log {
+impl EventLog {
+    fn log(&self) -> EventCallback {
         let told = self.0.clone();
         Arc::new(move |event| told.lock().unwrap().push(event))
     }
@@ -71,15 +71,15 @@ impl Told {
 }
 
 /// A far end that admits any client.
-struct FarEnd {
+struct ServerEnd {
     endpoint: Arc<Endpoint>,
     task: JoinHandle<()>,
 }
 
-impl FarEnd {
-    fn new(at: SocketAddr, config: &Config, rules: &[&str], log: Log) -> Self {
+impl ServerEnd {
+    fn new(at: SocketAddr, config: &Config, rules: &[&str], log: EventCallback) -> Self {
         let endpoint = Arc::new(Endpoint::listen(at, config).unwrap());
-        let far = Far::new(Allow::new(rules.iter().map(|rule| rule.parse().unwrap()).collect()), log);
+        let far = ProxyServer::new(Allow::new(rules.iter().map(|rule| rule.parse().unwrap()).collect()), log);
         let listening = endpoint.clone();
         let task = tokio::spawn(async move {
             while let Some(incoming) = listening.accept().await {
@@ -94,34 +94,35 @@ impl FarEnd {
         let Self { endpoint, task } = self;
         task.abort();
         let _ = task.await;
-        endpoint.close(Code::NONE, "");
+        endpoint.close(CloseCode::NONE, "");
         // The socket is the endpoint's thread's, which ends once its caller knows.
         if let Ok(endpoint) = Arc::try_unwrap(endpoint) {
-            tokio::task::spawn_blocking(|| endpoint.end(Code::NONE, "")).await.unwrap();
+            tokio::task::spawn_blocking(|| endpoint.end(CloseCode::NONE, "")).await.unwrap();
         }
     }
 }
 
 /// Both ends.
-struct World {
+struct ProxyPair {
     config: Config,
-    far: FarEnd,
+    far: ServerEnd,
     doors: Vec<SocketAddr>,
-    near: Told,
+    near: EventLog,
     task: JoinHandle<String>,
 }
 
-impl World {
-    fn new(rules: &[&str], kinds: Vec<Kind>) -> Self {
-        let (config, near_told) = (config(), Told::default());
-        let far = FarEnd::new(loopback(), &config, rules, Told::default().log());
+impl ProxyPair {
+    fn new(rules: &[&str], kinds: Vec<EntranceKind>) -> Self {
+        let (config, near_told) = (config(), EventLog::default());
+        let far = ServerEnd::new(loopback(), &config, rules, EventLog::default().log());
         let (address, trust) = (far.endpoint.address(), Trust::Fingerprint(config.identity.fingerprint()));
-        let doors: Vec<Door> = kinds.into_iter().map(|kind| Door::open(kind, loopback()).unwrap()).collect();
-        let addresses = doors.iter().map(Door::address).collect();
+        let doors: Vec<ProxyListener> =
+            kinds.into_iter().map(|kind| ProxyListener::open(kind, loopback()).unwrap()).collect();
+        let addresses = doors.iter().map(ProxyListener::address).collect();
         let caller = Arc::new(Endpoint::call_from(loopback(), &self::config()).unwrap());
         let call = move || {
             let caller = caller.clone();
-            async move { connect(&caller, address, trust).await.map_err(|error| Refusal::ForNow(error.to_string())) }
+            async move { connect(&caller, address, trust).await.map_err(|error| ConnectFailure::ForNow(error.to_string())) }
         };
         let task = tokio::spawn(near(doors, call, near_told.log()));
         Self { config, far, doors: addresses, near: near_told, task }
@@ -129,7 +130,7 @@ impl World {
 
     /// With SOCKS, and everything of this machine's loopback allowed.
     fn socks() -> Self {
-        Self::new(&["127.0.0.0/8:*"], vec![Kind::Socks])
+        Self::new(&["127.0.0.0/8:*"], vec![EntranceKind::Socks])
     }
 
     /// Sends a request by SOCKS. Returns the connection, and the reply's code.
@@ -225,7 +226,7 @@ async fn was_reset(tcp: &TcpStream) {
 #[test]
 fn bytes_cross_and_the_client_ends_first() {
     run(async {
-        let (world, server) = (World::socks(), echo().await);
+        let (world, server) = (ProxyPair::socks(), echo().await);
         let sent = bytes(5_000_000);
         let back = there_and_back(world.open(server).await, sent.clone()).await;
         assert!(back == sent);
@@ -238,7 +239,7 @@ fn bytes_cross_and_the_client_ends_first() {
 #[test]
 fn the_server_may_end_first() {
     run(async {
-        let world = World::socks();
+        let world = ProxyPair::socks();
         let (mut client, mut server) = world.pair().await;
         server.write_all(b"all that I have").await.unwrap();
         server.shutdown().await.unwrap();
@@ -257,7 +258,7 @@ fn the_server_may_end_first() {
 #[test]
 fn resets_cross_both_ways() {
     run(async {
-        let world = World::socks();
+        let world = ProxyPair::socks();
         let (client, server) = world.pair().await;
         reset(server);
         was_reset(&client).await;
@@ -308,7 +309,7 @@ async fn fill(tcp: &mut TcpStream) -> usize {
 #[test]
 fn a_program_that_reads_nothing_stops_the_other() {
     run(async {
-        let world = World::socks();
+        let world = ProxyPair::socks();
         let (mut client, mut server) = world.pair().await;
         let sent = fill(&mut client).await;
         // The stream's windows at both ends, two buffers of ours, and the buffers of four kernel sockets: 6 MB each at most
@@ -330,7 +331,7 @@ fn a_program_that_reads_nothing_stops_the_other() {
 #[test]
 fn what_is_not_reached_has_socks_own_reply() {
     run(async {
-        let world = World::new(&["127.0.0.1:*", "*:80"], vec![Kind::Socks]);
+        let world = ProxyPair::new(&["127.0.0.1:*", "*:80"], vec![EntranceKind::Socks]);
         let closed = TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap();
         for (request, expected) in [
             (to_address("127.0.0.2:9".parse().unwrap()), 2),
@@ -356,7 +357,7 @@ fn what_is_not_reached_has_socks_own_reply() {
 #[test]
 fn who_does_not_speak_socks_is_hung_up_on() {
     run(async {
-        let world = World::socks();
+        let world = ProxyPair::socks();
         let mut tcp = TcpStream::connect(world.doors[0]).await.unwrap();
         tcp.write_all(&[5, 1, 2]).await.unwrap();
         let mut heard = Vec::new();
@@ -372,8 +373,8 @@ fn who_does_not_speak_socks_is_hung_up_on() {
 fn a_door_to_one_place() {
     run(async {
         let (server, closed) = (echo().await, TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap());
-        let kinds = [server, closed, "127.0.0.2:1".parse().unwrap()].map(|to| Kind::Forward(to.into()));
-        let world = World::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![Kind::Transparent]].concat());
+        let kinds = [server, closed, "127.0.0.2:1".parse().unwrap()].map(|to| EntranceKind::Forward(to.into()));
+        let world = ProxyPair::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![EntranceKind::Transparent]].concat());
         let tcp = TcpStream::connect(world.doors[0]).await.unwrap();
         assert!(there_and_back(tcp, bytes(300_000)).await == bytes(300_000));
         // The connection ends without a reason.
@@ -388,7 +389,7 @@ fn a_door_to_one_place() {
 #[test]
 fn two_hundred_at_once() {
     run(async {
-        let (world, server) = (World::socks(), echo().await);
+        let (world, server) = (ProxyPair::socks(), echo().await);
         let mut clients = Vec::new();
         for at in 0..200 {
             clients.push((at, world.open(server).await));
@@ -406,13 +407,13 @@ fn two_hundred_at_once() {
 fn a_far_end_that_comes_back_is_called_again() {
     run(async {
         let server = echo().await;
-        let mut world = World::socks();
+        let mut world = ProxyPair::socks();
         let client = world.open(server).await;
         let at = world.far.endpoint.address();
         world.far.end().await;
         was_reset(&client).await;
         world.near.until("the far end is missed", |event| matches!(event, Event::Unlinked { .. })).await;
-        world.far = FarEnd::new(at, &world.config, &["127.0.0.1:*"], Told::default().log());
+        world.far = ServerEnd::new(at, &world.config, &["127.0.0.1:*"], EventLog::default().log());
         // It waits for the connection to the far end.
         let tcp = world.open(server).await;
         assert!(there_and_back(tcp, bytes(1_000)).await == bytes(1_000));
@@ -424,12 +425,12 @@ fn a_far_end_that_comes_back_is_called_again() {
 fn without_a_far_end_the_network_is_unreachable() {
     run(async {
         tokio::time::pause();
-        let door = Door::open(Kind::Socks, loopback()).unwrap();
+        let door = ProxyListener::open(EntranceKind::Socks, loopback()).unwrap();
         let address = door.address();
-        let never = || -> Pin<Box<dyn Future<Output = Result<Connection, Refusal>> + Send>> {
+        let never = || -> Pin<Box<dyn Future<Output = Result<Connection, ConnectFailure>> + Send>> {
             Box::pin(std::future::pending())
         };
-        tokio::spawn(near(vec![door], never, Told::default().log()));
+        tokio::spawn(near(vec![door], never, EventLog::default().log()));
         let mut tcp = TcpStream::connect(address).await.unwrap();
         tcp.write_all(&[&[5, 1, 0][..], &to_name("a.example", 1)].concat()).await.unwrap();
         let mut heard = Vec::new();
@@ -441,11 +442,15 @@ fn without_a_far_end_the_network_is_unreachable() {
 #[test]
 fn a_call_that_is_refused_for_good_ends_it() {
     run(async {
-        let told = Told::default();
+        let told = EventLog::default();
         let calls = std::cell::Cell::new(0);
         let call = || {
             calls.set(calls.get() + 1);
-            let no = if calls.get() < 3 { Refusal::ForNow("not yet".into()) } else { Refusal::ForGood("no".into()) };
+            let no = if calls.get() < 3 {
+                ConnectFailure::ForNow("not yet".into())
+            } else {
+                ConnectFailure::ForGood("no".into())
+            };
             async move { Err(no) }
         };
         assert_eq!(near(Vec::new(), call, told.log()).await, "no");

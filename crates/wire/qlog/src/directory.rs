@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use proto::observe::{Birth, Observer, ObserverMaker};
+use proto::observe::{ConnectionStart, Observer, ObserverMaker};
 
 use crate::bell::{Bell, Urgency};
 use crate::frames::Hex;
-use crate::log::{Handle, Log};
+use crate::log::{ConnectionLog, LogHandle};
 use crate::record::end;
 
 /// Directory of connection logs: one new file for each connection; existing files are kept. When it is dropped, all
@@ -19,7 +19,7 @@ use crate::record::end;
 pub struct Directory {
     path: PathBuf,
     bell: Arc<Bell>,
-    logs: Arc<Mutex<Vec<Arc<Log>>>>,
+    logs: Arc<Mutex<Vec<Arc<ConnectionLog>>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -36,7 +36,7 @@ impl Directory {
         fs::remove_file(&probe)?;
         let (bell, logs) = (Arc::new(Bell::default()), Arc::new(Mutex::new(Vec::new())));
         let mut writer =
-            Writer { path: path.to_path_buf(), logs: logs.clone(), files: Vec::new(), report: Box::new(report) };
+            LogWriter { path: path.to_path_buf(), logs: logs.clone(), files: Vec::new(), report: Box::new(report) };
         let rung = bell.clone();
         let thread = thread::Builder::new().name("narrows qlog".into()).spawn(move || {
             loop {
@@ -58,11 +58,11 @@ impl Directory {
     /// Makes the observers of connections, for [`proto::settings::Settings::observe`].
     pub fn observer(&self) -> ObserverMaker {
         let (bell, logs) = (self.bell.clone(), self.logs.clone());
-        Arc::new(move |birth: &Birth| {
-            let log = Arc::new(Log::new(*birth, now().as_millis() as u64));
+        Arc::new(move |birth: &ConnectionStart| {
+            let log = Arc::new(ConnectionLog::new(*birth, now().as_millis() as u64));
             logs.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
             bell.ring(Urgency::Soon);
-            Some(Arc::new(Handle { log, bell: bell.clone() }) as Arc<dyn Observer>)
+            Some(Arc::new(LogHandle { log, bell: bell.clone() }) as Arc<dyn Observer>)
         })
     }
 }
@@ -83,21 +83,21 @@ fn now() -> Duration {
 }
 
 /// Returns the name of a log: the start of the connection, the ID that both ends know it by, and the end that wrote it.
-fn name_of(log: &Log) -> String {
+fn name_of(log: &ConnectionLog) -> String {
     let began = UNIX_EPOCH + Duration::from_millis(log.began_ms);
     let time = humantime::format_rfc3339_millis(began).to_string().replace(['-', ':'], "");
     format!("{time}-{}-{}.sqlog", Hex(log.birth.first_id.as_bytes()), end(log.birth.side))
 }
 
 /// Writes logs.
-struct Writer {
+struct LogWriter {
     path: PathBuf,
-    logs: Arc<Mutex<Vec<Arc<Log>>>>,
-    files: Vec<(Arc<Log>, Option<File>)>,
+    logs: Arc<Mutex<Vec<Arc<ConnectionLog>>>>,
+    files: Vec<(Arc<ConnectionLog>, Option<File>)>,
     report: Box<dyn Fn(&str) + Send>,
 }
 
-impl Writer {
+impl LogWriter {
     fn write(&mut self) {
         let new = std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner));
         self.files.extend(new.into_iter().map(|log| (log, None)));
@@ -120,7 +120,7 @@ impl Writer {
     }
 }
 
-fn append(path: &Path, log: &Log, file: &mut Option<File>, bytes: &[u8]) -> io::Result<()> {
+fn append(path: &Path, log: &ConnectionLog, file: &mut Option<File>, bytes: &[u8]) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }

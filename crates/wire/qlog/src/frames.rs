@@ -1,20 +1,20 @@
 //! Frames in qlog's form, without their contents: no data, no proof, no token.
 
-use proto::closed::Code;
+use proto::closed::CloseCode;
 use proto::frame::{Frame, Frames};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use crate::sequence::ms;
 
 /// The frames of a payload.
-pub(crate) struct Listed<'a>(pub(crate) &'a [u8]);
+pub(crate) struct FrameList<'a>(pub(crate) &'a [u8]);
 
-impl Serialize for Listed<'_> {
+impl Serialize for FrameList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         // A frame that cannot be read ends the list, and the connection.
         for frame in Frames::new(self.0).map_while(Result::ok) {
-            list.serialize_element(&Shown::of(&frame))?;
+            list.serialize_element(&QlogFrame::of(&frame))?;
         }
         list.end()
     }
@@ -38,7 +38,7 @@ impl std::fmt::Display for Hex<'_> {
 /// One frame. Frames that QUIC does not have get the prefix `narrows:`.
 #[derive(serde::Serialize)]
 #[serde(tag = "frame_type", rename_all = "snake_case")]
-enum Shown<'a> {
+enum QlogFrame<'a> {
     Padding {
         payload_length: usize,
     },
@@ -136,7 +136,7 @@ enum Shown<'a> {
     #[serde(rename = "narrows:block_nack")]
     BlockNack {
         block: u64,
-        missing: Places,
+        missing: SetBits,
     },
     #[serde(rename = "narrows:block_whole")]
     BlockWhole {
@@ -155,15 +155,15 @@ impl Serialize for Ranges<'_> {
 }
 
 /// The places of a block that have a bit.
-pub(crate) struct Places(pub(crate) u64);
+pub(crate) struct SetBits(pub(crate) u64);
 
-impl Serialize for Places {
+impl Serialize for SetBits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..64u8).filter(|place| self.0 >> place & 1 == 1))
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> QlogFrame<'a> {
     fn of(frame: &'a Frame<'a>) -> Self {
         match frame {
             Frame::Padding(count) => Self::Padding { payload_length: *count },
@@ -178,7 +178,7 @@ impl<'a> Shown<'a> {
             },
             Frame::Crypto { offset, data } => Self::Crypto { offset: *offset, length: data.len() },
             Frame::Close { code, kind, reason } => Self::ConnectionClose {
-                error_space: if *code < Code::APPLICATION.0 { "transport" } else { "application" },
+                error_space: if *code < CloseCode::APPLICATION.0 { "transport" } else { "application" },
                 error_code: *code,
                 trigger_frame_type: *kind,
                 reason: reason.escape_default().to_string(),
@@ -219,7 +219,7 @@ impl<'a> Shown<'a> {
                 place: *place,
                 length: symbol.len(),
             },
-            Frame::BlockNack { block, missing } => Self::BlockNack { block: *block, missing: Places(*missing) },
+            Frame::BlockNack { block, missing } => Self::BlockNack { block: *block, missing: SetBits(*missing) },
             Frame::BlockWhole { first, count } => Self::BlockWhole { first: *first, count: *count },
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! # use proto::{service::Service, settings::{Settings, defaults_of}};
-//! # let mut settings = Settings::new(Service::named("example"), defaults_of(laws::catalog::Kind::Bbr));
+//! # let mut settings = Settings::new(Service::named("example"), defaults_of(laws::catalog::LawKind::Bbr));
 //! let directory = qlog::Directory::open("logs".as_ref(), |trouble| eprintln!("{trouble}"))?;
 //! settings.observe = Some(directory.observer());
 //! // When `directory` is dropped, all is written.

@@ -3,39 +3,39 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use laws::catalog::Kind;
+use laws::catalog::LawKind;
 use laws::{ControlLaw, Law, LossCause};
 use proto::blocks::BlockEvent;
-use proto::observe::{Birth, Event, Metrics, Observer, Packet, Progress};
+use proto::observe::{ConnectionStart, Establishment, Event, Metrics, ObservedPacket, Observer};
 use proto::side::Side;
 use serde::Serialize;
 use units::Time;
 
 use crate::bell::{Bell, Urgency};
-use crate::frames::{Listed, Places};
+use crate::frames::{FrameList, SetBits};
 use crate::record::{
-    BlockData, ClosedData, GapData, KeyData, LostData, PacketData, PacketHeader, ParametersData, PathData, Raw,
+    BlockData, ClosedData, GapData, KeyData, LostData, PacketData, PacketHeader, ParametersData, PathData, RawInfo,
     SizeData, Started, StateData, header, keys_of, metrics, state_of,
 };
-use crate::sequence::{LawData, MetricsData, Record, ms, put};
+use crate::sequence::{EventRecord, LawData, MetricsData, ms, put};
 
 /// Maximum number of bytes that wait to be written: further events are only counted.
-const MOST_WAITING: usize = 16 << 20;
+const MAX_WAITING: usize = 16 << 20;
 /// Maximum number of bytes that wait before it is known whether the connection is logged.
-const MOST_EARLY: usize = 64 << 10;
+const MAX_EARLY: usize = 64 << 10;
 /// Number of bytes at which the writer thread is woken at once.
 const MANY: usize = 256 << 10;
 
 /// The last recorded state of a path, so that only changes are recorded.
 #[derive(Default)]
-struct Known {
+struct LastPathState {
     metrics: MetricsData,
     state: Option<&'static str>,
     law: Vec<(&'static str, i64)>,
 }
 
 /// Data not yet written.
-pub(crate) struct Waiting {
+pub(crate) struct UnwrittenData {
     /// Start of the connection: times of records are relative to it.
     began: Time,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) struct Waiting {
     missed: u64,
     /// Time of the last event.
     last: Time,
-    paths: BTreeMap<u32, Known>,
+    paths: BTreeMap<u32, LastPathState>,
     /// Set if the log should be written: a listener's log once its client is admitted, otherwise unknown senders could fill
     /// the disk.
     pub(crate) is_wanted: bool,
@@ -54,24 +54,24 @@ pub(crate) struct Waiting {
 }
 
 /// The log of one connection.
-pub(crate) struct Log {
-    pub(crate) birth: Birth,
+pub(crate) struct ConnectionLog {
+    pub(crate) birth: ConnectionStart,
     /// The wall clock when it began, in ms since 1970.
     pub(crate) began_ms: u64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<UnwrittenData>,
 }
 
-impl Log {
-    pub(crate) fn new(birth: Birth, began_ms: u64) -> Self {
+impl ConnectionLog {
+    pub(crate) fn new(birth: ConnectionStart, began_ms: u64) -> Self {
         let mut bytes = Vec::new();
         put(&mut bytes, &header(&birth, began_ms as f64));
-        let mut waiting = Waiting {
+        let mut waiting = UnwrittenData {
             began: birth.now,
             bytes,
             missed: 0,
             last: birth.now,
             paths: BTreeMap::new(),
-            is_wanted: birth.side == Side::Caller,
+            is_wanted: birth.side == Side::Client,
             is_given_up: false,
             is_over: false,
         };
@@ -86,7 +86,7 @@ impl Log {
         Self { birth, began_ms, waiting: Mutex::new(waiting) }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, UnwrittenData> {
         // Records are appended completely or not at all.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +99,7 @@ impl Log {
     }
 }
 
-impl Waiting {
+impl UnwrittenData {
     /// Returns the number of bytes to write.
     fn to_write(&self) -> usize {
         if self.is_wanted { self.bytes.len() } else { 0 }
@@ -115,13 +115,13 @@ impl Waiting {
             return;
         }
         self.last = now;
-        let most = if self.is_wanted { MOST_WAITING } else { MOST_EARLY };
+        let most = if self.is_wanted { MAX_WAITING } else { MAX_EARLY };
         if self.bytes.len() >= most {
             self.missed += 1;
             return;
         }
         self.put_gap();
-        put(&mut self.bytes, &Record { time: ms(now.since(self.began)), path_id, name, data });
+        put(&mut self.bytes, &EventRecord { time: ms(now.since(self.began)), path_id, name, data });
     }
 
     /// Records the number of events that are missing here, if any.
@@ -129,15 +129,15 @@ impl Waiting {
         if self.missed > 0 {
             let time = ms(self.last.since(self.began));
             let data = GapData { events: std::mem::take(&mut self.missed) };
-            put(&mut self.bytes, &Record { time, path_id: None, name: "narrows:events_missed", data });
+            put(&mut self.bytes, &EventRecord { time, path_id: None, name: "narrows:events_missed", data });
         }
     }
 
-    fn packet(&mut self, now: Time, name: &'static str, packet: &Packet, in_flight: Option<bool>) {
-        let &Packet { space, path, number, len, payload, .. } = packet;
+    fn packet(&mut self, now: Time, name: &'static str, packet: &ObservedPacket, in_flight: Option<bool>) {
+        let &ObservedPacket { space, path, number, len, payload, .. } = packet;
         let header = PacketHeader::new(space, number);
-        let raw = Raw { length: len, payload_length: payload.len() };
-        let data = PacketData { header, raw, in_flight, frames: Listed(payload) };
+        let raw = RawInfo { length: len, payload_length: payload.len() };
+        let data = PacketData { header, raw, in_flight, frames: FrameList(payload) };
         self.put(now, name, Some(path), data);
     }
 
@@ -173,7 +173,7 @@ impl Waiting {
             self.put(now, "recovery:congestion_state_updated", Some(path), state);
         }
         if is_news {
-            let data = LawData { law: Kind::of(law).info().name, values };
+            let data = LawData { law: LawKind::of(law).info().name, values };
             self.put(now, "narrows:law_updated", Some(path), data);
         }
     }
@@ -190,10 +190,10 @@ impl Waiting {
                 BlockData::Shape { owner: receiver, block, data: shape.data, parity: shape.parity },
             ),
             BlockEvent::Requested { block, missing } => {
-                ("narrows:block_nack_received", BlockData::Missing { block, missing: Places(missing) })
+                ("narrows:block_nack_received", BlockData::Missing { block, missing: SetBits(missing) })
             }
             BlockEvent::Missing { block, missing } => {
-                ("narrows:block_nack_sent", BlockData::Missing { block, missing: Places(missing) })
+                ("narrows:block_nack_sent", BlockData::Missing { block, missing: SetBits(missing) })
             }
             BlockEvent::Repair(tag) => (
                 "narrows:block_repair_sent",
@@ -225,10 +225,10 @@ impl Waiting {
             }
             Event::Progress(progress) => {
                 let (old, new) = match progress {
-                    Progress::Connected => ("handshake_started", "handshake_complete"),
-                    Progress::Admitted => ("handshake_complete", "handshake_confirmed"),
+                    Establishment::Connected => ("handshake_started", "handshake_complete"),
+                    Establishment::Admitted => ("handshake_complete", "handshake_confirmed"),
                 };
-                self.is_wanted |= progress == Progress::Admitted;
+                self.is_wanted |= progress == Establishment::Admitted;
                 let data = StateData { old: Some(old), new };
                 self.put(now, "connectivity:connection_state_updated", None, data);
             }
@@ -263,12 +263,12 @@ impl Waiting {
 }
 
 /// A connection's handle of its log.
-pub(crate) struct Handle {
-    pub(crate) log: Arc<Log>,
+pub(crate) struct LogHandle {
+    pub(crate) log: Arc<ConnectionLog>,
     pub(crate) bell: Arc<Bell>,
 }
 
-impl Observer for Handle {
+impl Observer for LogHandle {
     fn on_event(&self, now: Time, event: &Event) {
         let mut waiting = self.log.lock();
         let before = waiting.to_write();
@@ -282,7 +282,7 @@ impl Observer for Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for LogHandle {
     fn drop(&mut self) {
         let mut waiting = self.log.lock();
         waiting.put_gap();

@@ -1,27 +1,27 @@
 //! Header of a connection's log, and contents of its events.
 
-use proto::closed::{Closed, Code};
-use proto::observe::{Birth, KeyCause, Metrics, PathChange, Space};
+use proto::closed::{CloseCode, Closed};
+use proto::observe::{ConnectionStart, KeyCause, Metrics, PathChange, Space};
 use proto::parameters::Parameters;
 use proto::side::Side;
 use serde::Serialize;
 use units::{Bytes, Rate};
 
-use crate::frames::{Hex, Listed, Places};
-use crate::sequence::{Header, MetricsData, ms};
+use crate::frames::{FrameList, Hex, SetBits};
+use crate::sequence::{FileHeader, MetricsData, ms};
 
 /// Returns qlog's name of an end.
 pub(crate) fn end(side: Side) -> &'static str {
     match side {
-        Side::Caller => "client",
+        Side::Client => "client",
         Side::Listener => "server",
     }
 }
 
 /// Returns the header of the log of a connection that began at this time, in ms since 1970.
-pub(crate) fn header(birth: &Birth, reference_time: f64) -> Header {
+pub(crate) fn header(birth: &ConnectionStart, reference_time: f64) -> FileHeader {
     let first_id = Hex(birth.first_id.as_bytes()).to_string();
-    Header::new(format!("{}, {}", birth.service, end(birth.side)), end(birth.side), Some(first_id), reference_time)
+    FileHeader::new(format!("{}, {}", birth.service, end(birth.side)), end(birth.side), Some(first_id), reference_time)
 }
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ impl PacketHeader {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Raw {
+pub(crate) struct RawInfo {
     pub(crate) length: usize,
     pub(crate) payload_length: usize,
 }
@@ -58,10 +58,10 @@ pub(crate) struct Raw {
 #[derive(Serialize)]
 pub(crate) struct PacketData<'a> {
     pub(crate) header: PacketHeader,
-    pub(crate) raw: Raw,
+    pub(crate) raw: RawInfo,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) in_flight: Option<bool>,
-    pub(crate) frames: Listed<'a>,
+    pub(crate) frames: FrameList<'a>,
 }
 
 #[derive(Serialize)]
@@ -76,7 +76,7 @@ pub(crate) fn metrics(metrics: &Metrics, ssthresh: Option<Bytes>) -> MetricsData
         min_rtt: metrics.least_rtt.map(ms),
         smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
         latest_rtt: metrics.latest_rtt.map(ms),
-        pto_count: Some(metrics.strikes),
+        pto_count: Some(metrics.pto_count),
         congestion_window: Some(metrics.window.get()),
         bytes_in_flight: Some(metrics.in_flight.get()),
         ssthresh: ssthresh.map(Bytes::get),
@@ -199,10 +199,10 @@ impl ClosedData {
             Closed::Reset => (Some("remote"), None, "stateless_reset"),
             Closed::Silence => (None, None, "idle_timeout"),
             Closed::Version => (None, None, "version_mismatch"),
-            Closed::Service { .. } => (None, Some(Code::NO_SUCH_SERVICE), "error"),
+            Closed::Service { .. } => (None, Some(CloseCode::NO_SUCH_SERVICE), "error"),
             _ => (None, None, "unspecified"),
         };
-        let application = code.and_then(|code| code.0.checked_sub(Code::APPLICATION.0));
+        let application = code.and_then(|code| code.0.checked_sub(CloseCode::APPLICATION.0));
         Self {
             owner,
             connection_code: code.filter(|_| application.is_none()).map(|code| code.0),
@@ -214,10 +214,10 @@ impl ClosedData {
     }
 }
 
-fn trigger_of(code: Code) -> &'static str {
+fn trigger_of(code: CloseCode) -> &'static str {
     match code {
-        Code::NONE => "clean",
-        code if code >= Code::APPLICATION => "application",
+        CloseCode::NONE => "clean",
+        code if code >= CloseCode::APPLICATION => "application",
         _ => "error",
     }
 }
@@ -227,7 +227,7 @@ fn trigger_of(code: Code) -> &'static str {
 #[serde(untagged)]
 pub(crate) enum BlockData {
     Shape { owner: &'static str, block: u64, data: u8, parity: u8 },
-    Missing { block: u64, missing: Places },
+    Missing { block: u64, missing: SetBits },
     Recovered { block: u64, packets: u8 },
     Repair { block: u64, place: u8, is_parity: bool },
     Over { owner: &'static str, block: u64 },

@@ -26,15 +26,15 @@ pub fn put(out: &mut Vec<u8>, record: &impl Serialize) {
 
 /// The header of a file.
 #[derive(Serialize)]
-pub struct Header {
+pub struct FileHeader {
     qlog_version: &'static str,
     qlog_format: &'static str,
     title: String,
-    trace: Trace,
+    trace: QlogTrace,
 }
 
 #[derive(Serialize)]
-struct Trace {
+struct QlogTrace {
     vantage_point: VantagePoint,
     common_fields: CommonFields,
 }
@@ -56,7 +56,7 @@ struct CommonFields {
     protocol_type: [&'static str; 1],
 }
 
-impl Header {
+impl FileHeader {
     /// Creates the header for the events seen by the end `kind` (`client` or `server`) from `reference_time` on, in ms
     /// since 1970. A connection's ID is the one to which its first packet was sent.
     pub fn new(title: String, kind: &'static str, first_id: Option<String>, reference_time: f64) -> Self {
@@ -64,7 +64,7 @@ impl Header {
             qlog_version: "0.3",
             qlog_format: "JSON-SEQ",
             title,
-            trace: Trace {
+            trace: QlogTrace {
                 vantage_point: VantagePoint { name: concat!("narrows ", env!("CARGO_PKG_VERSION")), kind },
                 common_fields: CommonFields {
                     first_id,
@@ -79,7 +79,7 @@ impl Header {
 
 /// One event.
 #[derive(Serialize)]
-pub struct Record<D> {
+pub struct EventRecord<D> {
     /// Milliseconds since the beginning.
     pub time: f64,
     /// Path of the connection.

@@ -13,13 +13,13 @@ use proto::observe::ObserverMaker;
 use qlog::Directory;
 use serde_json::Value;
 use units::{Rate, Span, Time};
-use world::network::End;
-use world::{Job, Scene, World};
+use world::network::NetworkEnd;
+use world::{Scene, StreamJob, World};
 
 /// A directory of a test's own.
-struct Scratch(PathBuf);
+struct LogsDir(PathBuf);
 
-impl Scratch {
+impl LogsDir {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -33,7 +33,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for LogsDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -53,8 +53,9 @@ fn records(text: &str) -> Vec<Value> {
 fn lossy() -> Scene {
     let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
     scene.weather.loss = 20;
-    scene.jobs =
-        [End::Caller, End::Listener].map(|from| Job { from, bytes: 2_000_000, message: true, echo: false }).into();
+    scene.jobs = [NetworkEnd::Caller, NetworkEnd::Listener]
+        .map(|from| StreamJob { from, bytes: 2_000_000, message: true, echo: false })
+        .into();
     scene.paths = 3;
     scene.updates = 400;
     scene.coding = "8,2";
@@ -66,7 +67,7 @@ fn run(scene: Scene, observe: ObserverMaker) -> [flow::ChannelStats; 2] {
     let mut world = World::watched(scene, Some(observe));
     let report = world.run(Time::from_ms(600_000));
     assert!(report.done.is_set(), "{report:?}");
-    [End::Caller, End::Listener].map(|end| world.stats(end).unwrap())
+    [NetworkEnd::Caller, NetworkEnd::Listener].map(|end| world.stats(end).unwrap())
 }
 
 fn quiet(text: &str) {
@@ -75,7 +76,7 @@ fn quiet(text: &str) {
 
 #[test]
 fn a_lossy_transfer_is_logged_whole() {
-    let scratch = Scratch::new("lossy");
+    let scratch = LogsDir::new("lossy");
     let directory = Directory::open(&scratch.0, quiet).unwrap();
     let stats = run(lossy(), directory.observer());
     drop(directory);
@@ -155,7 +156,7 @@ fn a_lossy_transfer_is_logged_whole() {
 /// No data and no proof is in a log, and no secret.
 #[test]
 fn contents_are_not_logged() {
-    let scratch = Scratch::new("contents");
+    let scratch = LogsDir::new("contents");
     let directory = Directory::open(&scratch.0, quiet).unwrap();
     run(lossy(), directory.observer());
     drop(directory);
@@ -187,7 +188,7 @@ fn contents_are_not_logged() {
 /// A full disk ends the log with a line, and does not end the connection.
 #[test]
 fn what_cannot_be_written_is_said_once() {
-    let scratch = Scratch::new("gone");
+    let scratch = LogsDir::new("gone");
     let said = Arc::new(Mutex::new(Vec::new()));
     let lines = said.clone();
     let directory = Directory::open(&scratch.0, move |text| lines.lock().unwrap().push(text.to_owned())).unwrap();
@@ -203,7 +204,7 @@ fn what_cannot_be_written_is_said_once() {
 
 #[test]
 fn a_directory_that_cannot_be_one_is_an_error() {
-    let scratch = Scratch::new("file");
+    let scratch = LogsDir::new("file");
     fs::create_dir_all(&scratch.0).unwrap();
     let file = scratch.0.join("file");
     fs::write(&file, "mine").unwrap();

@@ -4,20 +4,20 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use transfer::{DEEPEST, Entry, Kind, LONGEST_PATH, Listing, Name, Record, Reply, check_target, parse};
+use transfer::{DEEPEST, DataMessage, Entry, EntryKind, Listing, MAX_PATH, Name, ReceiverMessage, check_target, parse};
 
 /// No name leads out of the folder, and neither does a link. A parsed message has only such names.
 pub(crate) fn names(bytes: &[u8]) {
     if let Ok(Listing::Entry(Entry { name, kind, .. })) = parse(bytes) {
         inside(&name);
-        if let Kind::Link { target } = kind {
+        if let EntryKind::Link { target } = kind {
             link(&name, &target);
         }
     }
-    if let Ok(Reply::Failed { name, .. }) = parse(bytes) {
+    if let Ok(ReceiverMessage::Failed { name, .. }) = parse(bytes) {
         inside(&name);
     }
-    let _ = parse::<Record>(bytes);
+    let _ = parse::<DataMessage>(bytes);
     // A name, and a target after a NUL.
     let mut parts = bytes.splitn(2, |&byte| byte == 0);
     let (name, target) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -32,7 +32,7 @@ fn inside(name: &Name) {
     let path = name.below(folder);
     let rest = path.strip_prefix(folder).expect("a name is below the folder");
     assert!(rest.components().all(|part| matches!(part, Component::Normal(_))));
-    assert!((1..=DEEPEST).contains(&rest.components().count()) && name.bytes().len() <= LONGEST_PATH);
+    assert!((1..=DEEPEST).contains(&rest.components().count()) && name.bytes().len() <= MAX_PATH);
     assert_eq!(rest.as_os_str().as_bytes(), name.bytes());
     let first = rest.components().next().map(|part| part.as_os_str().to_ascii_lowercase());
     assert!(first.is_some_and(|first| first != ".narrows-partial" && first != ".narrows.lock"));

@@ -51,7 +51,7 @@ pub(crate) fn read_chunk(file: &File, data: &mut Vec<u8>, size: u64, chunk: u64)
 
 /// The values of a file's chunks so far, as needed for its hash.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Tree {
+pub(crate) struct HashTree {
     /// Complete subtrees to the left, the largest first.
     whole: Vec<ChainingValue>,
     /// The last chunk so far: only the end determines whether it is the right edge.
@@ -59,7 +59,7 @@ pub(crate) struct Tree {
     chunks: u64,
 }
 
-impl Tree {
+impl HashTree {
     /// Adds the next chunk's value.
     pub(crate) fn push(&mut self, value: Digest) {
         if let Some(mut left) = self.last.replace(value) {
@@ -112,7 +112,7 @@ mod tests {
         let sizes = (0..=9).flat_map(|chunks| [0, 1, 1_023, 1_024, 1_025, 5_000].map(|more| chunks * CHUNK + more));
         for size in sizes {
             let file = &data[..size];
-            let mut tree = Tree::default();
+            let mut tree = HashTree::default();
             for (at, chunk) in file.chunks(CHUNK).enumerate() {
                 tree.push(of_chunk(chunk, size as u64, at as u64));
             }

@@ -13,14 +13,14 @@ const SECOND_NS: u32 = 1_000_000_000;
 
 /// Modification time of a file: seconds since 1970, and nanoseconds below 10^9 after that.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
-pub struct Stamp {
+pub struct Mtime {
     /// Seconds, negative before 1970.
     pub s: i64,
     /// Nanoseconds.
     pub ns: u32,
 }
 
-impl Stamp {
+impl Mtime {
     /// Creates a stamp from a file's seconds and nanoseconds. The kernel returns nanoseconds below 10^9.
     pub(crate) fn of_file(s: i64, ns: i64) -> Self {
         Self { s, ns: u32::try_from(ns).unwrap_or(0) }
@@ -29,7 +29,7 @@ impl Stamp {
 
 /// The kind of an entry.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory. It comes before its contents.
     Directory,
     /// A regular file.
@@ -52,9 +52,9 @@ pub struct Entry {
     /// Its permissions, at most 0o777.
     pub mode: u32,
     /// Its modification time.
-    pub mtime: Stamp,
+    pub mtime: Mtime,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
 impl Entry {
@@ -69,8 +69,8 @@ impl Entry {
             return Err(format!("says that a second of `{name}` has {} ns", self.mtime.ns));
         }
         match &self.kind {
-            Kind::File { size } if *size > LARGEST => Err(format!("says that `{name}` has {size} bytes")),
-            Kind::Link { target } if target.len() > crate::name::LONGEST_PATH => {
+            EntryKind::File { size } if *size > LARGEST => Err(format!("says that `{name}` has {size} bytes")),
+            EntryKind::Link { target } if target.len() > crate::name::MAX_PATH => {
                 Err(format!("says that `{name}` is a link to a path of {} bytes", target.len()))
             }
             _ => Ok(()),
@@ -79,11 +79,11 @@ impl Entry {
 
     /// Returns an error if it is a link with a target that is not allowed.
     pub(crate) fn check_target(&self) -> Result<(), NameError> {
-        if let Kind::Link { target } = &self.kind { check_target(&self.name, target) } else { Ok(()) }
+        if let EntryKind::Link { target } = &self.kind { check_target(&self.name, target) } else { Ok(()) }
     }
 
     /// Its bytes; none unless it is a file.
     pub(crate) fn size(&self) -> u64 {
-        if let Kind::File { size } = self.kind { size } else { 0 }
+        if let EntryKind::File { size } = self.kind { size } else { 0 }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use thiserror::Error;
 
 /// The reason why a transfer was aborted. Verified data are kept.
@@ -52,12 +52,12 @@ impl Error {
     /// reason.
     pub(crate) fn is_goodbye(&self) -> bool {
         let Self::Transport(transport::Error::Closed(Closed::There { code, reason })) = self else { return false };
-        *code == Code::NONE && reason.is_empty()
+        *code == CloseCode::NONE && reason.is_empty()
     }
 
     /// The code with which the connection is closed.
-    pub fn code(&self) -> Code {
-        if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
+    pub fn code(&self) -> CloseCode {
+        if matches!(self, Self::Interrupted) { CloseCode::NONE } else { CloseCode::APPLICATION }
     }
 
     /// Returns the reason for the peer. It does not contain local paths.
@@ -80,9 +80,9 @@ mod tests {
     fn only_a_word_without_a_complaint_is_a_goodbye() {
         let said =
             |code, reason: &str| Error::from(transport::Error::Closed(Closed::There { code, reason: reason.into() }));
-        assert!(said(Code::NONE, "").is_goodbye());
-        assert!(!said(Code::NONE, "interrupted").is_goodbye());
-        assert!(!said(Code::APPLICATION, "").is_goodbye());
+        assert!(said(CloseCode::NONE, "").is_goodbye());
+        assert!(!said(CloseCode::NONE, "interrupted").is_goodbye());
+        assert!(!said(CloseCode::APPLICATION, "").is_goodbye());
         assert!(!Error::from(transport::Error::Closed(Closed::Silence)).is_goodbye());
         assert!(!Error::Interrupted.is_goodbye());
     }

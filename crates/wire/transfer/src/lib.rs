@@ -1,7 +1,7 @@
 //! Transfer of files and directories across a connection: offers, existing files, chunks and their checksums.
 //!
-//! [`send`] lists the contents of a [`Source`] and sends the files that the other end requests; [`receive`] writes them
-//! below a [`Folder`]. Every chunk of 1 MiB and every file is checked by BLAKE3. A file gets its final name only when
+//! [`send`] lists the contents of a [`SourcePath`] and sends the files that the other end requests; [`receive`] writes them
+//! below a [`DestDir`]. Every chunk of 1 MiB and every file is checked by BLAKE3. A file gets its final name only when
 //! it is complete and on the disk. Chunks of an interrupted file are kept, and the next transfer sends the others.
 //! `docs/src/send.md` has the protocol.
 //!
@@ -21,31 +21,31 @@
 )]
 
 mod chunks;
-mod crew;
+mod dest_dir;
 mod digest;
 mod entry;
 mod error;
-mod folder;
 mod message;
+mod message_writer;
 mod name;
-mod outbox;
 mod partial;
 mod progress;
 mod receive;
 mod send;
 mod walk;
+mod worker_pool;
 
 pub use chunks::{ChunkRun, ChunkSet, MAX_RUNS};
+pub use dest_dir::{DestDir, Modes};
 pub use digest::{CHUNK, Digest, of_bytes};
-pub use entry::{Entry, Kind, Stamp};
+pub use entry::{Entry, EntryKind, Mtime};
 pub use error::Error;
-pub use folder::{Folder, Modes};
 pub use message::{
-    Amount, Hello, LONGEST_FRAME, Listing, MOST_LANES, Record, Reply, SendOptions, Start, Summary, VERSION, Welcome,
-    parse,
+    Amount, DataMessage, Hello, Listing, MAX_FRAME, MAX_LANES, ReceiverMessage, SendOptions, Start, Summary, VERSION,
+    Welcome, parse,
 };
-pub use name::{DEEPEST, LONGEST_NAME, LONGEST_PATH, Name, NameError, PARTIALS, check_target};
-pub use progress::{Progress, Watch};
+pub use name::{DEEPEST, MAX_NAME, MAX_PATH, Name, NameError, PARTIALS, check_target};
+pub use progress::{ProgressObserver, TransferProgress};
 pub use receive::{ReceiveOptions, receive};
-pub use send::{MOST_OPEN, Outcome, send};
-pub use walk::{Source, SourceError, survey};
+pub use send::{MAX_OPEN, TransferOutcome, send};
+pub use walk::{SourceError, SourcePath, survey};

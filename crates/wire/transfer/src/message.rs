@@ -27,7 +27,7 @@ pub struct Amount {
 /// Options of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SendOptions {
-    /// Files at a time, 1 to [`MOST_LANES`](crate::MOST_LANES).
+    /// Files at a time, 1 to [`MAX_LANES`](crate::MAX_LANES).
     pub lanes: u8,
     /// Compare files of equal size by their hashes, and not by their times.
     pub checksum: bool,
@@ -40,11 +40,11 @@ pub const VERSION: u64 = 1;
 /// The name of this service in the first messages.
 const SERVICE: &str = "files";
 /// The longest message in bytes, without a chunk's data: a path, a link's target and some numbers.
-pub const LONGEST_FRAME: usize = 16 << 10;
+pub const MAX_FRAME: usize = 16 << 10;
 /// The most streams for data: a disk and a processor are busy with fewer.
-pub const MOST_LANES: u8 = 16;
+pub const MAX_LANES: u8 = 16;
 /// Maximum length of a reason, in bytes.
-const LONGEST_WHY: usize = 1_000;
+const MAX_WHY: usize = 1_000;
 /// Bytes that are read from a stream at a time, where messages are short.
 const READ: usize = 128 << 10;
 
@@ -54,7 +54,7 @@ const READ: usize = 128 << 10;
 pub struct Hello {
     version: u64,
     service: String,
-    /// Streams for data, 1 to [`MOST_LANES`].
+    /// Streams for data, 1 to [`MAX_LANES`].
     pub lanes: u8,
     /// Set if files of equal size are compared by their hashes, and not by their times.
     pub checksum: bool,
@@ -114,7 +114,7 @@ pub struct Start {
 
 /// Messages of the receiver on the first stream.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
-pub enum Reply {
+pub enum ReceiverMessage {
     /// Send this file.
     Want {
         /// Its number.
@@ -161,7 +161,7 @@ pub struct Summary {
 
 /// Messages of the sender on a data stream.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
-pub enum Record {
+pub enum DataMessage {
     /// A file begins.
     File {
         /// Its number.
@@ -212,10 +212,10 @@ pub(crate) trait First: Serialize + DeserializeOwned {
 
 impl First for Hello {
     fn flaw(&self) -> Result<(), String> {
-        if (1..=MOST_LANES).contains(&self.lanes) {
+        if (1..=MAX_LANES).contains(&self.lanes) {
             Ok(())
         } else {
-            Err(format!("asks for {} streams; there may be 1 to {MOST_LANES}", self.lanes))
+            Err(format!("asks for {} streams; there may be 1 to {MAX_LANES}", self.lanes))
         }
     }
 }
@@ -238,10 +238,10 @@ impl Checked for Listing {
 }
 
 fn check_why(why: &str) -> Result<(), String> {
-    if why.len() <= LONGEST_WHY { Ok(()) } else { Err(format!("explains itself in {} bytes", why.len())) }
+    if why.len() <= MAX_WHY { Ok(()) } else { Err(format!("explains itself in {} bytes", why.len())) }
 }
 
-impl Checked for Reply {
+impl Checked for ReceiverMessage {
     fn flaw(&self) -> Result<(), String> {
         match self {
             Self::Failed { why, .. } => check_why(why),
@@ -251,7 +251,7 @@ impl Checked for Reply {
     }
 }
 
-impl Checked for Record {
+impl Checked for DataMessage {
     fn flaw(&self) -> Result<(), String> {
         match self {
             Self::Broken { why } | Self::Unsent { why, .. } => check_why(why),
@@ -265,7 +265,7 @@ impl Checked for Record {
 
 /// Returns the text of an error, cut to a length that a peer accepts.
 pub(crate) fn brief(why: &str) -> String {
-    why.chars().take(LONGEST_WHY / 4).collect()
+    why.chars().take(MAX_WHY / 4).collect()
 }
 
 /// Appends a message to the bytes to send.
@@ -335,12 +335,12 @@ fn parse_first<M: First>(bytes: &[u8]) -> Result<M, String> {
 }
 
 /// Messages received on a stream.
-pub(crate) struct Frames<R> {
+pub(crate) struct MessageReader<R> {
     reader: BufReader<R>,
     frame: Vec<u8>,
 }
 
-impl<R: Read> Frames<R> {
+impl<R: Read> MessageReader<R> {
     pub(crate) fn new(stream: R) -> Self {
         Self { reader: BufReader::with_capacity(READ, stream), frame: Vec::new() }
     }
@@ -354,8 +354,8 @@ impl<R: Read> Frames<R> {
         }
         self.fill(|reader, _| reader.read_exact(&mut len[1..]))?;
         let len = u32::from_be_bytes(len) as usize;
-        if len > LONGEST_FRAME {
-            return Err(Error::Peer(format!("sent a message of {len} bytes; it may have {LONGEST_FRAME}")));
+        if len > MAX_FRAME {
+            return Err(Error::Peer(format!("sent a message of {len} bytes; it may have {MAX_FRAME}")));
         }
         self.frame.resize(len, 0);
         self.fill(Read::read_exact)?;
@@ -394,7 +394,7 @@ mod tests {
 
     use super::*;
     use crate::chunks::{ChunkRun, MAX_RUNS};
-    use crate::entry::{Kind, Stamp};
+    use crate::entry::{EntryKind, Mtime};
 
     fn name(text: &str) -> Name {
         Name::new(text.into()).unwrap()
@@ -403,24 +403,24 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let longest = vec!["n".repeat(251); 16].join("/");
-        let entry = |kind| Entry { name: name(&longest), mode: 0o640, mtime: Stamp { s: -1, ns: 999_999_999 }, kind };
+        let entry = |kind| Entry { name: name(&longest), mode: 0o640, mtime: Mtime { s: -1, ns: 999_999_999 }, kind };
         let listing = [
-            Listing::Entry(entry(Kind::File { size: i64::MAX as u64 })),
-            Listing::Entry(entry(Kind::Link { target: vec![0xff; 4_095] })),
+            Listing::Entry(entry(EntryKind::File { size: i64::MAX as u64 })),
+            Listing::Entry(entry(EntryKind::Link { target: vec![0xff; 4_095] })),
             Listing::End { entries: u64::MAX, failed: 0 },
         ];
         let mut bytes = Vec::new();
         for message in &listing {
             let at = bytes.len();
             put(&mut bytes, message);
-            assert!(bytes.len() - at <= LONGEST_FRAME + 4);
+            assert!(bytes.len() - at <= MAX_FRAME + 4);
         }
-        let mut frames = Frames::new(&bytes[..]);
+        let mut frames = MessageReader::new(&bytes[..]);
         for message in listing {
             assert_eq!(frames.next::<Listing>().unwrap(), Some(message));
         }
         assert_eq!(frames.next::<Listing>().unwrap(), None);
-        let mut cut = Frames::new(&bytes[..bytes.len() - 1]);
+        let mut cut = MessageReader::new(&bytes[..bytes.len() - 1]);
         assert!(cut.next::<Listing>().is_ok() && cut.next::<Listing>().is_ok());
         let error = cut.next::<Listing>().unwrap_err().to_string();
         assert_eq!(error, "the peer ended in the midst of a message");
@@ -428,15 +428,15 @@ mod tests {
 
     #[test]
     fn what_a_peer_must_not_say_is_named() {
-        let said = |bytes: &[u8]| Frames::new(bytes).next::<Listing>().unwrap_err().to_string();
+        let said = |bytes: &[u8]| MessageReader::new(bytes).next::<Listing>().unwrap_err().to_string();
         assert_eq!(said(&[0xff; 4]), "the peer sent a message of 4294967295 bytes; it may have 16384");
         assert!(said(&[0, 0, 0, 1, 9]).starts_with("the peer sent a message that cannot be read"));
         let mut bytes = Vec::new();
-        put(&mut bytes, &Record::Chunk { len: CHUNK as u32 + 1, value: [0; 32] });
-        let error = Frames::new(&bytes[..]).next::<Record>().unwrap_err().to_string();
+        put(&mut bytes, &DataMessage::Chunk { len: CHUNK as u32 + 1, value: [0; 32] });
+        let error = MessageReader::new(&bytes[..]).next::<DataMessage>().unwrap_err().to_string();
         assert_eq!(error, "the peer sends a chunk of 1048577 bytes; it may have 1 to 1048576");
         let entry = |mode, ns, size| {
-            let entry = Entry { name: name("x"), mode, mtime: Stamp { s: 0, ns }, kind: Kind::File { size } };
+            let entry = Entry { name: name("x"), mode, mtime: Mtime { s: 0, ns }, kind: EntryKind::File { size } };
             let mut bytes = Vec::new();
             put(&mut bytes, &Listing::Entry(entry));
             said(&bytes)
@@ -456,8 +456,8 @@ mod tests {
         let read = |runs: Vec<ChunkRun>| {
             let start = Some(Start { have: ChunkSet::of_runs(runs), values: [0xff; 32] });
             let mut bytes = Vec::new();
-            put(&mut bytes, &Reply::Want { number: u64::MAX, have: Some([0xff; 32]), start });
-            Frames::new(&bytes[..]).next::<Reply>()
+            put(&mut bytes, &ReceiverMessage::Want { number: u64::MAX, have: Some([0xff; 32]), start });
+            MessageReader::new(&bytes[..]).next::<ReceiverMessage>()
         };
         let far = |at: u64| ChunkRun { first: (1 << 63) + 2 * at, count: 1 };
         assert!(read((0..MAX_RUNS as u64).map(far).collect()).is_ok());
@@ -486,11 +486,11 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = parse::<Listing>(&bytes);
-            let _ = parse::<Reply>(&bytes);
-            if let Ok(record) = parse::<Record>(&bytes) {
+            let _ = parse::<ReceiverMessage>(&bytes);
+            if let Ok(record) = parse::<DataMessage>(&bytes) {
                 let mut again = Vec::new();
                 put(&mut again, &record);
-                prop_assert_eq!(parse::<Record>(&again[4..]), Ok(record));
+                prop_assert_eq!(parse::<DataMessage>(&again[4..]), Ok(record));
             }
         }
     }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// The most bytes of a path: Linux takes 4,096 with the final NUL.
-pub const LONGEST_PATH: usize = 4_095;
+pub const MAX_PATH: usize = 4_095;
 /// The most bytes of a component: file systems take no more.
-pub const LONGEST_NAME: usize = 255;
+pub const MAX_NAME: usize = 255;
 /// The most components: each is a system call when the path is opened, and trees made by hand are not that deep.
 pub const DEEPEST: usize = 128;
 /// The directory in a folder for incomplete files.
@@ -31,8 +31,8 @@ pub enum NameError {
     /// A NUL byte.
     #[error("the name has a NUL byte")]
     Nul,
-    /// More than [`LONGEST_PATH`] bytes, or [`LONGEST_NAME`] in a component.
-    #[error("the name is too long: a path has at most {LONGEST_PATH} bytes, a part of it {LONGEST_NAME}")]
+    /// More than [`MAX_PATH`] bytes, or [`MAX_NAME`] in a component.
+    #[error("the name is too long: a path has at most {MAX_PATH} bytes, a part of it {MAX_NAME}")]
     TooLong,
     /// More than [`DEEPEST`] components.
     #[error("the name has more than {DEEPEST} parts")]
@@ -62,7 +62,7 @@ impl Name {
     /// # Errors
     /// If one of its components is not allowed.
     pub fn new(bytes: Vec<u8>) -> Result<Self, NameError> {
-        if bytes.len() > LONGEST_PATH {
+        if bytes.len() > MAX_PATH {
             return Err(NameError::TooLong);
         }
         if bytes.contains(&0) {
@@ -72,7 +72,7 @@ impl Name {
             match part {
                 b"" => return Err(NameError::Empty),
                 b"." | b".." => return Err(NameError::Dots),
-                _ if part.len() > LONGEST_NAME => return Err(NameError::TooLong),
+                _ if part.len() > MAX_NAME => return Err(NameError::TooLong),
                 _ if at >= DEEPEST => return Err(NameError::TooDeep),
                 _ if at == 0 && RESERVED.iter().any(|own| part.eq_ignore_ascii_case(own.as_bytes())) => {
                     return Err(NameError::Reserved);
@@ -162,7 +162,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 /// # Errors
 /// If the target is not allowed.
 pub fn check_target(name: &Name, target: &[u8]) -> Result<(), NameError> {
-    if target.is_empty() || target.len() > LONGEST_PATH || target.contains(&0) {
+    if target.is_empty() || target.len() > MAX_PATH || target.contains(&0) {
         return Err(NameError::BadTarget);
     }
     if target[0] == b'/' {
@@ -214,8 +214,8 @@ mod tests {
         ] {
             assert_eq!(error(text), Some(expected), "{text}");
         }
-        assert_eq!(error(&"x".repeat(LONGEST_NAME)), None);
-        assert_eq!(error(&"x".repeat(LONGEST_NAME + 1)), Some(NameError::TooLong));
+        assert_eq!(error(&"x".repeat(MAX_NAME)), None);
+        assert_eq!(error(&"x".repeat(MAX_NAME + 1)), Some(NameError::TooLong));
         assert_eq!(error(&vec!["x"; DEEPEST].join("/")), None);
         assert_eq!(error(&vec!["x"; DEEPEST + 1].join("/")), Some(NameError::TooDeep));
         assert_eq!(error(&vec!["x".repeat(100); 41].join("/")), Some(NameError::TooLong));

@@ -17,11 +17,11 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
 
 use crate::chunks::ChunkSet;
-use crate::crew::lock;
-use crate::digest::{CHUNK, Digest, Tree, ValuesHash, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
+use crate::dest_dir::{DestDir, unlink};
+use crate::digest::{CHUNK, Digest, HashTree, ValuesHash, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
 use crate::entry::Entry;
-use crate::folder::{Folder, unlink};
 use crate::message::Start;
+use crate::worker_pool::lock;
 
 /// Suffix of the file with the chunks' values.
 const SUMS: &str = ".sums";
@@ -32,14 +32,14 @@ const OF_HASH: usize = 16;
 const VALUE: usize = size_of::<Digest>();
 
 /// The directory of partial files.
-pub(crate) struct Shelf<'a> {
+pub(crate) struct PartialFiles<'a> {
     directory: &'a OwnedFd,
     /// Existing names. Their number is limited: further entries are ignored.
     names: Mutex<BTreeSet<String>>,
 }
 
 /// Maximum number of names that are remembered; further ones are ignored, and their files begin again.
-const MOST_NAMES: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 20;
 
 /// Existing chunks of a file.
 #[derive(Clone, Default, Debug)]
@@ -80,16 +80,16 @@ fn mark(entry: &Entry) -> String {
     half(entry.name.bytes()) + OPEN
 }
 
-impl<'a> Shelf<'a> {
-    pub(crate) fn new(folder: &'a Folder) -> io::Result<Self> {
+impl<'a> PartialFiles<'a> {
+    pub(crate) fn new(folder: &'a DestDir) -> io::Result<Self> {
         let directory = folder.partials();
         let mut names = BTreeSet::new();
         let mut opened = Dir::from_fd(directory.try_clone()?)?;
-        for entry in opened.iter().take(MOST_NAMES) {
+        for entry in opened.iter().take(MAX_NAMES) {
             names.insert(entry?.file_name().to_string_lossy().into_owned());
         }
         let is_left = |name: &&String| name.strip_suffix(SUMS).is_some_and(|key| !names.contains(key));
-        if names.len() < MOST_NAMES {
+        if names.len() < MAX_NAMES {
             // A process was killed after the file got its final name and before its checksums were removed.
             names.iter().filter(is_left).for_each(|name| {
                 let _ = unlink(directory, name);
@@ -206,7 +206,7 @@ pub(crate) struct Partial {
 
 impl Partial {
     /// Begins a file, or continues it.
-    pub(crate) fn new(shelf: &Shelf, entry: &Entry, resume: Resume) -> io::Result<Self> {
+    pub(crate) fn new(shelf: &PartialFiles, entry: &Entry, resume: Resume) -> io::Result<Self> {
         let (key, size, have) = (key(entry), entry.size(), resume.have);
         let file = shelf.open(&key)?;
         file.set_len(size.min(have.end() * CHUNK as u64))?;
@@ -249,7 +249,7 @@ impl Partial {
 
     /// Returns the hash of a file with all chunks, from their values.
     pub(crate) fn digest(&self) -> io::Result<Digest> {
-        let mut tree = Tree::default();
+        let mut tree = HashTree::default();
         self.only.iter().for_each(|value| tree.push(*value));
         if let Some(sums) = &self.sums {
             let (mut sums, mut value) = (io::BufReader::new(sums), [0; VALUE]);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Progress of a transfer, as seen by one end.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct TransferProgress {
     /// Bytes of all files that the sender found at first. The number may change.
     pub total_bytes: u64,
     /// Entries that it found at first.
@@ -20,18 +20,18 @@ pub struct Progress {
 }
 
 /// Observer of a transfer.
-pub trait Watch: Sync {
+pub trait ProgressObserver: Sync {
     /// Called several times a second, on the thread that began the transfer. Returns whether to continue.
-    fn look(&self, progress: &Progress) -> bool;
+    fn look(&self, progress: &TransferProgress) -> bool;
 
     /// Reports an event for people: a file that failed and the reason. Called from any thread; characters that a
     /// terminal could take for commands are escaped.
     fn note(&self, text: &str);
 }
 
-/// The counts behind [`Progress`].
+/// The counts behind [`TransferProgress`].
 #[derive(Default, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct ProgressCounters {
     pub(crate) total_bytes: AtomicU64,
     pub(crate) total_entries: AtomicU64,
     pub(crate) moved_bytes: AtomicU64,
@@ -52,9 +52,9 @@ pub(crate) fn get(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
-impl Counts {
-    pub(crate) fn progress(&self) -> Progress {
-        Progress {
+impl ProgressCounters {
+    pub(crate) fn progress(&self) -> TransferProgress {
+        TransferProgress {
             total_bytes: get(&self.total_bytes),
             total_entries: get(&self.total_entries),
             moved_bytes: get(&self.moved_bytes),

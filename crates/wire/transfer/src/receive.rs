@@ -11,17 +11,21 @@ use std::thread::Scope;
 use nix::errno::Errno;
 use transport::{Connection, RecvStream, wait};
 
-use crate::crew::{Crew, LOOK, lock};
+use crate::dest_dir::{
+    DestDir, ExistingEntry, FinalMode, Modes, NodeType, OWNER, View, finish_file, in_the_way, make_link,
+};
 use crate::digest::CHUNK;
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, EntryKind};
 use crate::error::Error;
-use crate::folder::{FinalMode, Folder, Modes, OWNER, There, View, What, finish_file, in_the_way, make_link};
-use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, URGENT, Welcome, brief, first_frame};
+use crate::message::{
+    DataMessage, Hello, Listing, MessageReader, ReceiverMessage, Summary, URGENT, Welcome, brief, first_frame,
+};
+use crate::message_writer::MessageWriter;
 use crate::name::{Name, PARTIALS, shown};
-use crate::outbox::Outbox;
-use crate::partial::{Partial, Resume, Shelf, key};
-use crate::progress::{Counts, Watch, add, get};
-use crate::send::MOST_OPEN;
+use crate::partial::{Partial, PartialFiles, Resume, key};
+use crate::progress::{ProgressCounters, ProgressObserver, add, get};
+use crate::send::MAX_OPEN;
+use crate::worker_pool::{LOOK, WorkerPool, lock};
 
 /// Minimum size of files that are synced to the disk one by one, in bytes; smaller ones are synced in batches.
 const LARGE: u64 = 4 << 20;
@@ -30,7 +34,7 @@ const BATCH: (usize, u64) = (2_048, 64 << 20);
 /// Files that wait to be put on the disk.
 const WAITING: usize = 4_096;
 /// Bytes of the names of directories and links, which are remembered until the end.
-const MOST_LATER: usize = 256 << 20;
+const MAX_LATER: usize = 256 << 20;
 /// Additional size that each of them counts.
 const LATER_COST: usize = 96;
 
@@ -49,7 +53,7 @@ struct Wanted {
     key: String,
     resume: Resume,
     /// The existing entry that it may replace.
-    there: Option<There>,
+    there: Option<ExistingEntry>,
     has_hash: bool,
 }
 
@@ -86,7 +90,7 @@ struct NotedDirectory {
 
 /// Comparison of files of equal size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Comparison {
+enum CompareBy {
     /// By their times.
     Times,
     /// By their hashes.
@@ -102,17 +106,17 @@ enum Presence {
     New,
 }
 
-struct Receiver<'a> {
-    crew: Crew<'a>,
-    folder: &'a Folder,
-    shelf: Shelf<'a>,
+struct TransferReceiver<'a> {
+    crew: WorkerPool<'a>,
+    folder: &'a DestDir,
+    shelf: PartialFiles<'a>,
     options: ReceiveOptions,
-    watch: &'a dyn Watch,
-    counts: Counts,
+    watch: &'a dyn ProgressObserver,
+    counts: ProgressCounters,
     state: Mutex<State>,
     /// Bytes that requested files still need.
     reserved: AtomicU64,
-    outbox: Outbox,
+    outbox: MessageWriter,
     later: Mutex<Later>,
     is_listed: AtomicBool,
 }
@@ -124,20 +128,20 @@ struct Receiver<'a> {
 /// counted, and `watch` was notified of each.
 pub fn receive(
     connection: &Connection,
-    folder: &Folder,
+    folder: &DestDir,
     options: ReceiveOptions,
-    watch: &dyn Watch,
+    watch: &dyn ProgressObserver,
 ) -> Result<Summary, Error> {
-    let receiver = Receiver {
-        crew: Crew::new(connection),
+    let receiver = TransferReceiver {
+        crew: WorkerPool::new(connection),
         folder,
-        shelf: Shelf::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
+        shelf: PartialFiles::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
         options,
         watch,
-        counts: Counts::default(),
+        counts: ProgressCounters::default(),
         state: Mutex::default(),
         reserved: AtomicU64::new(0),
-        outbox: Outbox::default(),
+        outbox: MessageWriter::default(),
         later: Mutex::default(),
         is_listed: AtomicBool::new(false),
     };
@@ -153,7 +157,7 @@ pub fn receive(
     Ok(summary)
 }
 
-impl<'a> Receiver<'a> {
+impl<'a> TransferReceiver<'a> {
     fn begin<'s>(
         &'s self,
         connection: &'s Connection,
@@ -169,14 +173,14 @@ impl<'a> Receiver<'a> {
             return Err(Error::Peer("opened a stream of one direction before it had said anything".to_owned()));
         };
         say.set_priority(URGENT);
-        let mut listing = Frames::new(stream.receive);
+        let mut listing = MessageReader::new(stream.receive);
         let hello: Hello = listing.first()?;
         add(&self.counts.total_bytes, hello.bytes);
         add(&self.counts.total_entries, hello.entries);
         wait(say.write_all(&first_frame(&Welcome::new(self.free()?))))?;
         self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
         self.crew.spawn(scope, move || self.finish(&queue));
-        let comparison = if hello.checksum { Comparison::Hashes } else { Comparison::Times };
+        let comparison = if hello.checksum { CompareBy::Hashes } else { CompareBy::Times };
         self.crew.spawn_with(scope, whole.clone(), move |_until_listed| self.judge_all(listing, comparison));
         for _ in 0..hello.lanes {
             let stream = wait(connection.accept_stream())?;
@@ -184,7 +188,7 @@ impl<'a> Receiver<'a> {
                 return Err(Error::Peer("opened a stream of two directions for data".to_owned()));
             }
             self.crew.spawn_with(scope, whole.clone(), move |whole| {
-                Lane { receiver: self, whole, data: Vec::new() }.run(stream.receive)
+                DataStreamReceiver { receiver: self, whole, data: Vec::new() }.run(stream.receive)
             });
         }
         Ok(())
@@ -210,14 +214,14 @@ impl<'a> Receiver<'a> {
         add(&self.counts.failed, 1);
         add(&self.counts.entries, 1);
         self.watch.note(&format!("`{name}` is not received: {why}"));
-        self.outbox.push(&self.crew, &Reply::Failed { number, name: name.clone(), why: brief(why) });
+        self.outbox.push(&self.crew, &ReceiverMessage::Failed { number, name: name.clone(), why: brief(why) });
     }
 
     fn settle(&self, number: u64, presence: Presence) {
         let was_there = presence == Presence::Existed;
         add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
         add(&self.counts.entries, 1);
-        self.outbox.push(&self.crew, &Reply::Settled { number, was_there });
+        self.outbox.push(&self.crew, &ReceiverMessage::Settled { number, was_there });
     }
 
     /// Removes a requested file that is complete.
@@ -227,7 +231,7 @@ impl<'a> Receiver<'a> {
         state.keys.remove(key);
     }
 
-    fn judge_all(&self, mut listing: Frames<RecvStream>, comparison: Comparison) -> Result<(), Error> {
+    fn judge_all(&self, mut listing: MessageReader<RecvStream>, comparison: CompareBy) -> Result<(), Error> {
         let (mut view, mut number) = (View::new(self.folder), 0);
         while let Some(message) = listing.next::<Listing>()? {
             match message {
@@ -252,10 +256,10 @@ impl<'a> Receiver<'a> {
     }
 
     /// Decides the handling of an entry.
-    fn judge(&self, view: &mut View, number: u64, entry: Entry, comparison: Comparison) -> Result<(), Error> {
+    fn judge(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
         match entry.kind {
-            Kind::File { .. } => self.judge_file(view, number, entry, comparison),
-            Kind::Directory => {
+            EntryKind::File { .. } => self.judge_file(view, number, entry, comparison),
+            EntryKind::Directory => {
                 match self.make_directory(view, &entry) {
                     // An existing one gets its time, so it counts as made as well.
                     Ok(mode) => {
@@ -267,7 +271,7 @@ impl<'a> Receiver<'a> {
                 }
                 Ok(())
             }
-            Kind::Link { .. } => {
+            EntryKind::Link { .. } => {
                 if let Err(why) = entry.check_target() {
                     self.fail(number, &entry.name, &why.to_string());
                 } else {
@@ -313,18 +317,18 @@ impl<'a> Receiver<'a> {
     /// Counts a directory or a link that is remembered until the end.
     fn note_cost(&self, entry: &Entry) -> Result<(), Error> {
         let mut later = lock(&self.later);
-        let target = if let Kind::Link { target } = &entry.kind { target.len() } else { 0 };
+        let target = if let EntryKind::Link { target } = &entry.kind { target.len() } else { 0 };
         later.bytes += entry.name.bytes().len() + target + LATER_COST;
-        if later.bytes > MOST_LATER {
+        if later.bytes > MAX_LATER {
             return Err(Error::Peer(format!(
-                "has more directories and links than can be remembered here: their names take over {MOST_LATER} bytes"
+                "has more directories and links than can be remembered here: their names take over {MAX_LATER} bytes"
             )));
         }
         Ok(())
     }
 
     /// Returns the permissions of a file that is created or updated; `there` is the existing entry of that name.
-    fn permissions(&self, entry: &Entry, there: Option<&There>) -> u32 {
+    fn permissions(&self, entry: &Entry, there: Option<&ExistingEntry>) -> u32 {
         match (self.options.modes, there) {
             (Modes::Exact, _) => entry.mode,
             (Modes::OfNew, Some(there)) => there.permissions(),
@@ -332,7 +336,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, comparison: Comparison) -> Result<(), Error> {
+    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, comparison: CompareBy) -> Result<(), Error> {
         let there = match view.look(&entry.name) {
             Ok(there) => there,
             Err(error) => {
@@ -342,12 +346,12 @@ impl<'a> Receiver<'a> {
         };
         let (size, mut have) = (entry.size(), None);
         if let Some(there) = &there {
-            let may_be_same = there.what == What::File && there.size == size;
-            if there.what != What::File {
+            let may_be_same = there.what == NodeType::File && there.size == size;
+            if there.what != NodeType::File {
                 self.fail(number, &entry.name, &in_the_way(there).to_string());
                 return Ok(());
             }
-            if may_be_same && comparison == Comparison::Hashes {
+            if may_be_same && comparison == CompareBy::Hashes {
                 have = match view.digest(&entry.name, size, || !self.crew.is_over()) {
                     Ok(digest) => Some(digest),
                     Err(error) => {
@@ -367,8 +371,8 @@ impl<'a> Receiver<'a> {
         let key = key(&entry);
         {
             let mut state = lock(&self.state);
-            if state.open.len() >= MOST_OPEN {
-                return Err(Error::Peer(format!("lists more than {MOST_OPEN} files before it sends any")));
+            if state.open.len() >= MAX_OPEN {
+                return Err(Error::Peer(format!("lists more than {MAX_OPEN} files before it sends any")));
             }
             if !state.keys.insert(key.clone()) {
                 return Err(Error::Peer(format!("lists `{}` twice", entry.name)));
@@ -386,12 +390,12 @@ impl<'a> Receiver<'a> {
         let start = (there.is_none() || self.options.replace).then(|| resume.start());
         let wanted = Wanted { entry, key, resume, there, has_hash: have.is_some() };
         lock(&self.state).open.insert(number, Some(Box::new(wanted)));
-        self.outbox.push(&self.crew, &Reply::Want { number, have, start });
+        self.outbox.push(&self.crew, &ReceiverMessage::Want { number, have, start });
         Ok(())
     }
 
     /// Settles a file that exists and is the same.
-    fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &There) {
+    fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &ExistingEntry) {
         match view.touch(&entry.name, there, self.permissions(entry, Some(there)), entry.mtime) {
             Ok(()) => {
                 add(&self.counts.had_bytes, entry.size());
@@ -483,17 +487,17 @@ impl<'a> Receiver<'a> {
             }
         }
         self.folder.sync().map_err(Error::local("write", self.folder.path()))?;
-        self.outbox.push(&self.crew, &Reply::Summary(self.summary()));
+        self.outbox.push(&self.crew, &ReceiverMessage::Summary(self.summary()));
         self.crew.done();
         self.outbox.end();
         Ok(())
     }
 
     fn link(&self, view: &mut View, entry: &Entry) -> io::Result<()> {
-        let Kind::Link { target } = &entry.kind else { return Ok(()) };
+        let EntryKind::Link { target } = &entry.kind else { return Ok(()) };
         let there = view.look(&entry.name)?;
         match &there {
-            Some(there) if there.what != What::Link => return Err(in_the_way(there)),
+            Some(there) if there.what != NodeType::Link => return Err(in_the_way(there)),
             Some(_) if view.is_link_to(&entry.name, target)? => return Ok(()),
             Some(_) if !self.options.replace => {
                 return Err(io::Error::new(
@@ -535,8 +539,8 @@ fn no_room(needs: u64, free: u64, reserved: u64) -> String {
 }
 
 /// A stream of data.
-struct Lane<'a, 's> {
-    receiver: &'s Receiver<'a>,
+struct DataStreamReceiver<'a, 's> {
+    receiver: &'s TransferReceiver<'a>,
     whole: &'s SyncSender<Whole>,
     data: Vec<u8>,
 }
@@ -551,41 +555,41 @@ struct Coming {
     surplus: u64,
 }
 
-impl Lane<'_, '_> {
+impl DataStreamReceiver<'_, '_> {
     fn run(mut self, stream: RecvStream) -> Result<(), Error> {
-        let mut records = Frames::new(stream);
+        let mut records = MessageReader::new(stream);
         let mut coming: Option<Coming> = None;
         let out_of_turn = || Error::Peer("sent a part of a file out of turn".to_owned());
-        while let Some(record) = records.next::<Record>()? {
+        while let Some(record) = records.next::<DataMessage>()? {
             match (record, &mut coming) {
-                (Record::File { number, chunks }, None) => coming = Some(self.begin(number, chunks)?),
-                (Record::Chunk { len, value }, Some(file)) => {
+                (DataMessage::File { number, chunks }, None) => coming = Some(self.begin(number, chunks)?),
+                (DataMessage::Chunk { len, value }, Some(file)) => {
                     self.data.resize(len as usize, 0);
                     records.data(&mut self.data)?;
                     self.chunk(file, &value)?;
                 }
-                (Record::End { digest }, Some(_)) => {
+                (DataMessage::End { digest }, Some(_)) => {
                     let Some(file) = coming.take() else { continue };
                     self.end(file, &digest)?;
                 }
-                (Record::Broken { why }, Some(_)) => {
+                (DataMessage::Broken { why }, Some(_)) => {
                     let Some(file) = coming.take() else { continue };
                     self.broken(&file, &why);
                 }
-                (Record::Unsent { number, why }, None) => {
+                (DataMessage::Unsent { number, why }, None) => {
                     let wanted = self.take(number)?;
                     self.unreserve(&wanted);
                     self.receiver.close(number, &wanted.key);
                     self.receiver.fail(number, &wanted.entry.name, &at_the_sender(&why));
                 }
-                (Record::Same { number }, None) => {
+                (DataMessage::Same { number }, None) => {
                     let wanted = self.take(number)?;
                     let (Some(there), true) = (&wanted.there, wanted.has_hash) else { return Err(out_of_turn()) };
                     self.unreserve(&wanted);
                     self.receiver.close(number, &wanted.key);
                     self.receiver.is_same(&mut View::new(self.receiver.folder), number, &wanted.entry, there);
                 }
-                (Record::Differs { number }, None) => {
+                (DataMessage::Differs { number }, None) => {
                     let wanted = self.take(number)?;
                     if !wanted.has_hash || self.receiver.options.replace {
                         return Err(out_of_turn());

@@ -12,18 +12,21 @@ use nix::fcntl::OFlag;
 use transport::{Connection, SendStream, wait};
 
 use crate::chunks::ChunkSet;
-use crate::crew::{Crew, lock, nap};
-use crate::digest::{Digest, Tree, ValuesHash, chunks_of, read_chunk};
-use crate::entry::Stamp;
+use crate::digest::{Digest, HashTree, ValuesHash, chunks_of, read_chunk};
+use crate::entry::Mtime;
 use crate::error::Error;
 use crate::message::{Amount, SendOptions};
-use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, URGENT, Welcome, brief, first_frame, put};
-use crate::outbox::Outbox;
-use crate::progress::{Counts, Watch, add, get};
-use crate::walk::{Found, Source, shown_path, stamp, walk};
+use crate::message::{
+    DataMessage, Hello, Listing, MessageReader, ReceiverMessage, Start, Summary, URGENT, Welcome, brief, first_frame,
+    put,
+};
+use crate::message_writer::MessageWriter;
+use crate::progress::{ProgressCounters, ProgressObserver, add, get};
+use crate::walk::{SourcePath, WalkItem, shown_path, stamp, walk};
+use crate::worker_pool::{WorkerPool, lock, nap};
 
 /// Entries that were listed and are not over: enough for small files to fill a long path, few enough for memory.
-pub const MOST_OPEN: usize = 16_384;
+pub const MAX_OPEN: usize = 16_384;
 /// Bytes of records that are sent at a time.
 const FULL: usize = 256 << 10;
 /// Minimum size of chunks that are not copied into the records, in bytes.
@@ -31,7 +34,7 @@ const LARGE: usize = 32 << 10;
 
 /// Result of a transfer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct TransferOutcome {
     /// The receiver's counters.
     pub summary: Summary,
     /// Entries that failed, as counted by this end.
@@ -39,30 +42,30 @@ pub struct Outcome {
 }
 
 /// A file, or something else, that was listed and is not over.
-struct Listed {
+struct ListedEntry {
     path: PathBuf,
     name: String,
     size: u64,
-    mtime: Stamp,
+    mtime: Mtime,
     /// False if it is no file, and once the receiver has requested it.
     may_be_wanted: bool,
 }
 
 /// A file that the receiver has requested.
-struct Job {
+struct FileJob {
     number: u64,
     path: PathBuf,
     name: String,
     size: u64,
-    mtime: Stamp,
+    mtime: Mtime,
     have: Option<Digest>,
     start: Option<Start>,
 }
 
 #[derive(Default)]
 struct State {
-    open: BTreeMap<u64, Listed>,
-    jobs: VecDeque<Job>,
+    open: BTreeMap<u64, ListedEntry>,
+    jobs: VecDeque<FileJob>,
     /// Open entries that failed here, until the receiver is notified.
     broken: BTreeSet<u64>,
     /// Entries that failed according to the receiver.
@@ -72,13 +75,13 @@ struct State {
 }
 
 struct Sender<'a> {
-    crew: Crew<'a>,
+    crew: WorkerPool<'a>,
     options: SendOptions,
-    watch: &'a dyn Watch,
-    counts: Counts,
+    watch: &'a dyn ProgressObserver,
+    counts: ProgressCounters,
     state: Mutex<State>,
     changed: Condvar,
-    outbox: Outbox,
+    outbox: MessageWriter,
     summary: Mutex<Option<Summary>>,
 }
 
@@ -89,19 +92,19 @@ struct Sender<'a> {
 /// in the outcome, and `watch` was notified of each.
 pub fn send(
     connection: &Connection,
-    sources: &[Source],
+    sources: &[SourcePath],
     options: SendOptions,
     amount: Amount,
-    watch: &dyn Watch,
-) -> Result<Outcome, Error> {
+    watch: &dyn ProgressObserver,
+) -> Result<TransferOutcome, Error> {
     let sender = Sender {
-        crew: Crew::new(connection),
+        crew: WorkerPool::new(connection),
         options,
         watch,
-        counts: Counts::default(),
+        counts: ProgressCounters::default(),
         state: Mutex::default(),
         changed: Condvar::new(),
-        outbox: Outbox::default(),
+        outbox: MessageWriter::default(),
         summary: Mutex::default(),
     };
     add(&sender.counts.total_bytes, amount.bytes);
@@ -122,14 +125,14 @@ pub fn send(
             summary.made, summary.same, own.0, own.1
         )));
     }
-    Ok(Outcome { summary, failed: get(&counts.failed) })
+    Ok(TransferOutcome { summary, failed: get(&counts.failed) })
 }
 
 impl<'a> Sender<'a> {
     fn begin<'s>(
         &'s self,
         connection: &'s Connection,
-        sources: &'s [Source],
+        sources: &'s [SourcePath],
         amount: Amount,
         scope: &'s std::thread::Scope<'s, '_>,
     ) -> Result<(), Error>
@@ -142,7 +145,7 @@ impl<'a> Sender<'a> {
         say.set_priority(URGENT);
         let hello = Hello::new(self.options, amount);
         wait(say.write_all(&first_frame(&hello)))?;
-        let mut replies = Frames::new(hear);
+        let mut replies = MessageReader::new(hear);
         let welcome: Welcome = replies.first()?;
         if welcome.free_bytes < amount.bytes {
             self.watch.note(&format!(
@@ -154,19 +157,19 @@ impl<'a> Sender<'a> {
         self.crew.spawn(scope, move || self.hear(replies));
         for _ in 0..self.options.lanes {
             let stream = wait(connection.open_one_way())?;
-            self.crew.spawn(scope, move || Lane::new(self, stream).run());
+            self.crew.spawn(scope, move || DataStreamSender::new(self, stream).run());
         }
         self.list(sources);
         Ok(())
     }
 
     /// Lists the contents of all sources.
-    fn list(&self, sources: &[Source]) {
+    fn list(&self, sources: &[SourcePath]) {
         let mut refused = 0;
         let ended = walk(sources, |found| {
             let (entry, path) = match found {
-                Found::Entry(entry, path) => (entry, path),
-                Found::Refused(path, why) => {
+                WalkItem::Entry(entry, path) => (entry, path),
+                WalkItem::Refused(path, why) => {
                     refused += 1;
                     add(&self.counts.entries, 1);
                     self.failed(&shown_path(&path), &why);
@@ -174,14 +177,14 @@ impl<'a> Sender<'a> {
                 }
             };
             let mut state = lock(&self.state);
-            while state.open.len() >= MOST_OPEN && !self.crew.is_over() {
+            while state.open.len() >= MAX_OPEN && !self.crew.is_over() {
                 state = nap(&self.changed, state);
             }
             if self.crew.is_over() {
                 return Err(());
             }
-            let is_file = matches!(entry.kind, crate::entry::Kind::File { .. });
-            let listed = Listed {
+            let is_file = matches!(entry.kind, crate::entry::EntryKind::File { .. });
+            let listed = ListedEntry {
                 name: shown_path(&path),
                 path,
                 size: entry.size(),
@@ -219,11 +222,11 @@ impl<'a> Sender<'a> {
     }
 
     /// Completes a listed entry. Returns it, if it was not complete before.
-    fn over(&self, number: u64) -> Option<Listed> {
+    fn over(&self, number: u64) -> Option<ListedEntry> {
         let mut state = lock(&self.state);
         let listed = state.open.remove(&number);
         // The listing continues when there is room for more, and lanes end when nothing is left.
-        if state.open.len() + MOST_OPEN / 8 == MOST_OPEN || state.open.is_empty() {
+        if state.open.len() + MAX_OPEN / 8 == MAX_OPEN || state.open.is_empty() {
             self.changed.notify_all();
         }
         drop(state);
@@ -233,14 +236,14 @@ impl<'a> Sender<'a> {
         listed
     }
 
-    fn hear(&self, mut replies: Frames<transport::RecvStream>) -> Result<(), Error> {
+    fn hear(&self, mut replies: MessageReader<transport::RecvStream>) -> Result<(), Error> {
         let unknown = |number| Error::Peer(format!("speaks of entry {number}, which is not open"));
-        while let Some(reply) = replies.next::<Reply>()? {
+        while let Some(reply) = replies.next::<ReceiverMessage>()? {
             if lock(&self.summary).is_some() {
                 return Err(Error::Peer("goes on after its summary".to_owned()));
             }
             match reply {
-                Reply::Want { number, have, start } => {
+                ReceiverMessage::Want { number, have, start } => {
                     if have.is_none() && start.is_none() {
                         return Err(Error::Peer(format!("asks for entry {number}, and for nothing of it")));
                     }
@@ -252,11 +255,11 @@ impl<'a> Sender<'a> {
                     }
                     listed.may_be_wanted = false;
                     let (path, name) = (std::mem::take(&mut listed.path), listed.name.clone());
-                    let job = Job { number, path, name, size: listed.size, mtime: listed.mtime, have, start };
+                    let job = FileJob { number, path, name, size: listed.size, mtime: listed.mtime, have, start };
                     state.jobs.push_back(job);
                     self.changed.notify_all();
                 }
-                Reply::Settled { number, was_there } => {
+                ReceiverMessage::Settled { number, was_there } => {
                     let listed = self.over(number).ok_or_else(|| unknown(number))?;
                     add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
                     if was_there {
@@ -267,7 +270,7 @@ impl<'a> Sender<'a> {
                         self.forgo(listed.size);
                     }
                 }
-                Reply::Failed { number, name, why } => {
+                ReceiverMessage::Failed { number, name, why } => {
                     let mut state = lock(&self.state);
                     if number >= state.listed {
                         return Err(unknown(number));
@@ -295,7 +298,7 @@ impl<'a> Sender<'a> {
                     }
                     self.watch.note(&format!("`{name}` is not received: {}", crate::name::shown(why.as_bytes())));
                 }
-                Reply::Summary(summary) => {
+                ReceiverMessage::Summary(summary) => {
                     let state = lock(&self.state);
                     if !state.is_listed || !state.open.is_empty() {
                         return Err(Error::Peer("ended before all was done".to_owned()));
@@ -319,7 +322,7 @@ impl<'a> Sender<'a> {
 }
 
 /// A stream for data, and the files that are sent on it.
-struct Lane<'a, 's> {
+struct DataStreamSender<'a, 's> {
     sender: &'s Sender<'a>,
     stream: SendStream,
     /// Records that wait to be sent.
@@ -360,7 +363,7 @@ fn in_words(error: &io::Error) -> String {
     }
 }
 
-impl<'a, 's> Lane<'a, 's> {
+impl<'a, 's> DataStreamSender<'a, 's> {
     fn new(sender: &'s Sender<'a>, stream: SendStream) -> Self {
         Self { sender, stream, records: Vec::new(), chunk: Vec::new(), done: 0 }
     }
@@ -374,14 +377,14 @@ impl<'a, 's> Lane<'a, 's> {
             match sent {
                 Ok(()) => {}
                 Err(Stop::All(error)) => return Err(error),
-                Err(Stop::Unwanted) => self.put(&Record::Broken { why: String::new() })?,
+                Err(Stop::Unwanted) => self.put(&DataMessage::Broken { why: String::new() })?,
                 Err(Stop::Before(why)) => {
                     self.failed(&job, &why);
-                    self.put(&Record::Unsent { number: job.number, why: brief(&why) })?;
+                    self.put(&DataMessage::Unsent { number: job.number, why: brief(&why) })?;
                 }
                 Err(Stop::File(why)) => {
                     self.failed(&job, &why);
-                    self.put(&Record::Broken { why: brief(&why) })?;
+                    self.put(&DataMessage::Broken { why: brief(&why) })?;
                 }
             }
         }
@@ -391,13 +394,13 @@ impl<'a, 's> Lane<'a, 's> {
     }
 
     /// Fails a file. It is complete when the receiver is notified.
-    fn failed(&self, job: &Job, why: &str) {
+    fn failed(&self, job: &FileJob, why: &str) {
         lock(&self.sender.state).broken.insert(job.number);
         self.sender.failed(&job.name, why);
     }
 
     /// Returns the next file; none when there will be no more.
-    fn next_job(&mut self) -> Result<Option<Job>, Error> {
+    fn next_job(&mut self) -> Result<Option<FileJob>, Error> {
         loop {
             let mut state = lock(&self.sender.state);
             if self.sender.crew.is_over() {
@@ -418,7 +421,7 @@ impl<'a, 's> Lane<'a, 's> {
         }
     }
 
-    fn put(&mut self, record: &Record) -> Result<(), Error> {
+    fn put(&mut self, record: &DataMessage) -> Result<(), Error> {
         put(&mut self.records, record);
         if self.records.len() >= FULL { self.flush() } else { Ok(()) }
     }
@@ -429,7 +432,7 @@ impl<'a, 's> Lane<'a, 's> {
         Ok(())
     }
 
-    fn send(&mut self, job: &Job) -> Result<(), Stop> {
+    fn send(&mut self, job: &FileJob) -> Result<(), Stop> {
         let number = job.number;
         let before = |error: io::Error| Stop::Before(in_words(&error));
         let file = open(&job.path).map_err(before)?;
@@ -442,19 +445,19 @@ impl<'a, 's> Lane<'a, 's> {
         }
         if let Some(have) = job.have {
             if self.digest(&file, job).map_err(before)? == have {
-                return Ok(self.put(&Record::Same { number })?);
+                return Ok(self.put(&DataMessage::Same { number })?);
             }
             if job.start.is_none() {
-                return Ok(self.put(&Record::Differs { number })?);
+                return Ok(self.put(&DataMessage::Differs { number })?);
             }
         }
         let left_out = self.left_out(&file, job).map_err(before)?;
-        self.put(&Record::File { number, chunks: left_out.chunks.count() })?;
+        self.put(&DataMessage::File { number, chunks: left_out.chunks.count() })?;
         let had = left_out.chunks.bytes(job.size);
         add(&self.sender.counts.had_bytes, had);
         self.sender.forgo(had);
         self.done = had;
-        let mut tree = Tree::default();
+        let mut tree = HashTree::default();
         let mut left_out = left_out.chunks.iter().zip(&left_out.values).peekable();
         for chunk in 0..chunks_of(job.size) {
             if let Some((_, value)) = left_out.next_if(|&(it, _)| it == chunk) {
@@ -469,7 +472,7 @@ impl<'a, 's> Lane<'a, 's> {
             let data = std::mem::take(&mut self.chunk);
             #[expect(clippy::cast_possible_truncation, reason = "a chunk has at most `CHUNK` bytes, 1 MiB")]
             let len = data.len() as u32;
-            put(&mut self.records, &Record::Chunk { len, value });
+            put(&mut self.records, &DataMessage::Chunk { len, value });
             let sent = if data.len() >= LARGE {
                 self.flush().and_then(|()| Ok(wait(self.stream.write_all(&data))?))
             } else {
@@ -485,12 +488,12 @@ impl<'a, 's> Lane<'a, 's> {
             return Err(Stop::File("it changed while it was sent".to_owned()));
         }
         ended(&file, job.size)?;
-        Ok(self.put(&Record::End { digest: tree.root() })?)
+        Ok(self.put(&DataMessage::End { digest: tree.root() })?)
     }
 
     /// The hash of a file.
-    fn digest(&mut self, file: &File, job: &Job) -> io::Result<Digest> {
-        let mut tree = Tree::default();
+    fn digest(&mut self, file: &File, job: &FileJob) -> io::Result<Digest> {
+        let mut tree = HashTree::default();
         for chunk in 0..chunks_of(job.size) {
             if self.sender.crew.is_over() {
                 break;
@@ -507,7 +510,7 @@ impl<'a, 's> Lane<'a, 's> {
     }
 
     /// Reads the chunks that the receiver has. If they differ, all are sent.
-    fn left_out(&mut self, file: &File, job: &Job) -> io::Result<LeftOut> {
+    fn left_out(&mut self, file: &File, job: &FileJob) -> io::Result<LeftOut> {
         let Some(start) = &job.start else { return Ok(LeftOut::default()) };
         let (mut values, mut hash) = (Vec::new(), ValuesHash::default());
         for chunk in start.have.iter() {
@@ -544,7 +547,7 @@ fn ended(file: &File, size: u64) -> io::Result<()> {
 }
 
 /// Returns whether a file is no longer the one that was listed.
-fn changed(file: &File, job: &Job) -> io::Result<bool> {
+fn changed(file: &File, job: &FileJob) -> io::Result<bool> {
     let now = file.metadata()?;
     Ok(!now.is_file() || now.size() != job.size || stamp(&now) != job.mtime)
 }

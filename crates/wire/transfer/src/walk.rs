@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::entry::{Entry, Kind, MODES, Stamp};
+use crate::entry::{Entry, EntryKind, MODES, Mtime};
 use crate::message::Amount;
 use crate::name::{Name, NameError, shown};
 
@@ -45,12 +45,12 @@ pub enum SourceError {
 
 /// A path to send, and its name at the receiver.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct SourcePath {
     path: PathBuf,
     name: Name,
 }
 
-impl Source {
+impl SourcePath {
     /// Creates the sources of these paths. Each is known by its last component at the receiver.
     ///
     /// # Errors
@@ -77,10 +77,10 @@ impl Source {
 }
 
 /// Counts the contents, as long as `goes_on` returns true.
-pub fn survey(sources: &[Source], goes_on: impl Fn() -> bool) -> Amount {
+pub fn survey(sources: &[SourcePath], goes_on: impl Fn() -> bool) -> Amount {
     let mut amount = Amount::default();
-    let count = |found: Found| {
-        if let Found::Entry(entry, _) = found {
+    let count = |found: WalkItem| {
+        if let WalkItem::Entry(entry, _) = found {
             amount.entries += 1;
             amount.bytes += entry.size();
         }
@@ -92,14 +92,14 @@ pub fn survey(sources: &[Source], goes_on: impl Fn() -> bool) -> Amount {
 }
 
 /// An item of a walk.
-pub(crate) enum Found {
+pub(crate) enum WalkItem {
     Entry(Entry, PathBuf),
     /// An item that is not sent, and the reason.
     Refused(PathBuf, String),
 }
 
 /// Walks all contents, each directory before its entries, in the order of their names. Links are not followed.
-pub(crate) fn walk<E>(sources: &[Source], mut found: impl FnMut(Found) -> Result<(), E>) -> Result<(), E> {
+pub(crate) fn walk<E>(sources: &[SourcePath], mut found: impl FnMut(WalkItem) -> Result<(), E>) -> Result<(), E> {
     for source in sources {
         let mut open: Vec<(PathBuf, Name, std::vec::IntoIter<OsString>)> = Vec::new();
         let mut next = Some((source.path.clone(), Ok(source.name.clone())));
@@ -108,15 +108,16 @@ pub(crate) fn walk<E>(sources: &[Source], mut found: impl FnMut(Found) -> Result
                 let (entry, inside) =
                     match name.map_err(|error: NameError| error.to_string()).and_then(|name| entry(&path, name)) {
                         Ok(entry) => {
-                            let inside = (entry.kind == Kind::Directory).then(|| (names(&path), entry.name.clone()));
-                            (Found::Entry(entry, path.clone()), inside)
+                            let inside =
+                                (entry.kind == EntryKind::Directory).then(|| (names(&path), entry.name.clone()));
+                            (WalkItem::Entry(entry, path.clone()), inside)
                         }
-                        Err(why) => (Found::Refused(path.clone(), why), None),
+                        Err(why) => (WalkItem::Refused(path.clone(), why), None),
                     };
                 found(entry)?;
                 match inside {
                     Some((Ok(names), name)) => open.push((path, name, names.into_iter())),
-                    Some((Err(error), _)) => found(Found::Refused(path, error.to_string()))?,
+                    Some((Err(error), _)) => found(WalkItem::Refused(path, error.to_string()))?,
                     None => {}
                 }
             }
@@ -141,11 +142,11 @@ fn names(directory: &Path) -> io::Result<Vec<OsString>> {
 fn entry(path: &Path, name: Name) -> Result<Entry, String> {
     let metadata = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
     let kind = match metadata.file_type() {
-        kind if kind.is_dir() => Kind::Directory,
-        kind if kind.is_file() => Kind::File { size: metadata.len() },
+        kind if kind.is_dir() => EntryKind::Directory,
+        kind if kind.is_file() => EntryKind::File { size: metadata.len() },
         kind if kind.is_symlink() => {
             let target = fs::read_link(path).map_err(|error| error.to_string())?;
-            Kind::Link { target: target.into_os_string().into_vec() }
+            EntryKind::Link { target: target.into_os_string().into_vec() }
         }
         kind if kind.is_fifo() => return Err("it is a pipe, which is not sent".to_owned()),
         kind if kind.is_socket() => return Err("it is a socket, which is not sent".to_owned()),
@@ -156,8 +157,8 @@ fn entry(path: &Path, name: Name) -> Result<Entry, String> {
     Ok(entry)
 }
 
-pub(crate) fn stamp(metadata: &Metadata) -> Stamp {
-    Stamp::of_file(metadata.mtime(), metadata.mtime_nsec())
+pub(crate) fn stamp(metadata: &Metadata) -> Mtime {
+    Mtime::of_file(metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// A path of this machine for people.

@@ -10,21 +10,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use laws::{Fixed, Law, fixed};
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
 use testing::{PATIENCE, block_on};
 use transfer::{
-    Amount, CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Modes, Name, Outcome, Progress, ReceiveOptions, Record,
-    Reply, SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
+    Amount, CHUNK, DataMessage, DestDir, Entry, EntryKind, Error, Hello, Listing, Modes, Mtime, Name, ProgressObserver,
+    ReceiveOptions, ReceiverMessage, SendOptions, SourcePath, Summary, TransferOutcome, TransferProgress, receive,
+    send, survey,
 };
 use transport::{Config, Connection, Endpoint};
 
 /// A directory of a test's own, removed when the test passes.
-struct Scratch(PathBuf);
+struct TransferDir(PathBuf);
 
-impl Scratch {
+impl TransferDir {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("narrows-transfer-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -48,7 +49,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TransferDir {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.0);
@@ -57,13 +58,13 @@ impl Drop for Scratch {
 }
 
 /// Records notes, and ends a transfer once `ends_at` bytes have moved. One that takes too long fails its test.
-struct Notes {
+struct NoteRecorder {
     said: Mutex<Vec<String>>,
     ends_at: Option<u64>,
     begun: Instant,
 }
 
-impl Default for Notes {
+impl Default for NoteRecorder {
     #[expect(clippy::disallowed_methods, reason = "a test's patience is wall-clock time")]
     fn default() -> Self {
         Self { said: Mutex::default(), ends_at: None, begun: Instant::now() }
@@ -76,8 +77,8 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     block_on(PATIENCE, "both ends do what this part of the test needs", future)
 }
 
-impl Watch for Notes {
-    fn look(&self, progress: &Progress) -> bool {
+impl ProgressObserver for NoteRecorder {
+    fn look(&self, progress: &TransferProgress) -> bool {
         assert!(self.begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: the transfer ends; {progress:?}");
         self.ends_at.is_none_or(|most| progress.moved_bytes < most)
     }
@@ -87,7 +88,7 @@ impl Watch for Notes {
     }
 }
 
-impl Notes {
+impl NoteRecorder {
     fn take(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut *self.said.lock().unwrap());
         notes.sort();
@@ -97,7 +98,7 @@ impl Notes {
 
 fn config() -> Config {
     // Few packets a round trip: fast machines, too, are in the middle of a file when a test ends its transfer.
-    let law = |path: &laws::Path| {
+    let law = |path: &laws::PathInfo| {
         let params = fixed::Params { window: path.mss.times(16), ..fixed::Params::for_path(path) };
         Law::Fixed(Fixed::new(path, params))
     };
@@ -105,16 +106,16 @@ fn config() -> Config {
 }
 
 /// Results and notes of both ends of a transfer.
-struct Ends {
-    sent: Result<Outcome, Error>,
+struct TransferResults {
+    sent: Result<TransferOutcome, Error>,
     received: Result<Summary, Error>,
     sender: Vec<String>,
     receiver: Vec<String>,
 }
 
-impl Ends {
+impl TransferResults {
     #[track_caller]
-    fn is_fine(&self) -> Outcome {
+    fn is_fine(&self) -> TransferOutcome {
         assert_eq!((&self.sender, &self.receiver), (&vec![], &vec![]));
         let sent = *self.sent.as_ref().unwrap();
         assert_eq!(sent.summary, *self.received.as_ref().unwrap());
@@ -124,7 +125,7 @@ impl Ends {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Options {
+struct TransferOptions {
     checksum: bool,
     replace: bool,
     modes: Modes,
@@ -144,21 +145,22 @@ fn connected<S, R: Send>(
             let connection = wait(listener.accept()).unwrap().admit().unwrap();
             let received = receiver(&connection);
             drop(connection);
-            listener.end(Code::NONE, "");
+            listener.end(CloseCode::NONE, "");
             received
         });
         let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
         let connection = wait(caller.connect(address, trust, None)).unwrap();
         let sent = sender(&connection);
-        caller.end(Code::NONE, "");
+        caller.end(CloseCode::NONE, "");
         (sent, receiving.join().unwrap())
     })
 }
 
-fn transfer_of(scratch: &Scratch, paths: &[PathBuf], options: Options) -> Ends {
-    let sources = Source::of_all(paths).unwrap();
-    let (sender, receiver) = (Notes::default(), Notes { ends_at: options.ends_at, ..Notes::default() });
-    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+fn transfer_of(scratch: &TransferDir, paths: &[PathBuf], options: TransferOptions) -> TransferResults {
+    let sources = SourcePath::of_all(paths).unwrap();
+    let (sender, receiver) =
+        (NoteRecorder::default(), NoteRecorder { ends_at: options.ends_at, ..NoteRecorder::default() });
+    let folder = DestDir::take(&scratch.to(""), "test").unwrap();
     let (sent, received) = connected(
         |connection| {
             let amount = survey(&sources, || true);
@@ -169,7 +171,7 @@ fn transfer_of(scratch: &Scratch, paths: &[PathBuf], options: Options) -> Ends {
             receive(connection, &folder, options, &receiver)
         },
     );
-    Ends { sent, received, sender: sender.take(), receiver: receiver.take() }
+    TransferResults { sent, received, sender: sender.take(), receiver: receiver.take() }
 }
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
@@ -177,10 +179,10 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
 }
 
 /// A name, its kind and mode, its time and its contents.
-type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
+type FileNode = (PathBuf, u32, (i64, i64), Vec<u8>);
 
 /// Everything below a directory, by names.
-fn tree(root: &Path) -> Vec<Node> {
+fn tree(root: &Path) -> Vec<FileNode> {
     let mut all = Vec::new();
     let mut open = vec![root.to_path_buf()];
     while let Some(path) = open.pop() {
@@ -210,7 +212,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 /// Creates a tree with all kinds of entries.
-fn everything(scratch: &Scratch) -> PathBuf {
+fn everything(scratch: &TransferDir) -> PathBuf {
     let big = scratch.write("tree/big", &pattern(3 * CHUNK + 17, 3));
     scratch.write("tree/whole", &pattern(2 * CHUNK, 7));
     scratch.write("tree/one", &pattern(CHUNK, 11));
@@ -235,13 +237,13 @@ fn everything(scratch: &Scratch) -> PathBuf {
 
 #[test]
 fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
-    let scratch = Scratch::new("tree");
+    let scratch = TransferDir::new("tree");
     let from = everything(&scratch);
     let lone = scratch.write("lone", b"alone");
     let before = tree(&from);
     let bytes: u64 =
         before.iter().filter(|it| it.1 & 0o170_000 == 0o100_000).map(|it| it.3.len() as u64).sum::<u64>() + 5;
-    let exact = Options { modes: Modes::Exact, ..Options::default() };
+    let exact = TransferOptions { modes: Modes::Exact, ..TransferOptions::default() };
     let outcome = transfer_of(&scratch, &[from.clone(), lone.clone()], exact).is_fine();
     assert_eq!(tree(&scratch.to("tree")), before);
     assert_eq!(fs::read(scratch.to("lone")).unwrap(), b"alone");
@@ -264,19 +266,19 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     fs::File::open(&one).unwrap().set_modified(time).unwrap();
     let outcome = transfer_of(&scratch, std::slice::from_ref(&from), exact).is_fine();
     assert_eq!(outcome.summary.moved_bytes, 0);
-    let checksum = Options { checksum: true, ..exact };
+    let checksum = TransferOptions { checksum: true, ..exact };
     let ends = transfer_of(&scratch, std::slice::from_ref(&from), checksum);
     let said = "`tree/one` is not received: a file that differs is here; --replace at the receiver replaces it";
     assert_eq!((&ends.receiver, &ends.sender), (&vec![said.to_owned()], &vec![said.to_owned()]));
     assert_eq!(ends.sent.unwrap().failed, 1);
-    let outcome = transfer_of(&scratch, &[from], Options { replace: true, ..checksum }).is_fine();
+    let outcome = transfer_of(&scratch, &[from], TransferOptions { replace: true, ..checksum }).is_fine();
     assert_eq!(outcome.summary.moved_bytes, CHUNK as u64);
     assert_eq!(tree(&scratch.to("tree")), before);
 }
 
 #[test]
 fn a_file_that_differs_stays_unless_it_may_be_replaced() {
-    let scratch = Scratch::new("differs");
+    let scratch = TransferDir::new("differs");
     scratch.write("d/x", b"x");
     let paths = [scratch.write("a", b"new"), scratch.write("b", b"b"), scratch.from("c"), scratch.from("d")];
     symlink("b", &paths[2]).unwrap();
@@ -286,7 +288,7 @@ fn a_file_that_differs_stays_unless_it_may_be_replaced() {
     // A link that leads out of the folder, in the place of a directory.
     fs::create_dir(scratch.0.join("outside")).unwrap();
     symlink("../outside", scratch.to("d")).unwrap();
-    let ends = transfer_of(&scratch, &paths, Options::default());
+    let ends = transfer_of(&scratch, &paths, TransferOptions::default());
     let expected = [
         "`a` is not received: a file that differs is here; --replace at the receiver replaces it",
         "`c` is not received: a link to another target is here; --replace replaces it",
@@ -298,7 +300,7 @@ fn a_file_that_differs_stays_unless_it_may_be_replaced() {
     assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (4, 4));
     assert_eq!(fs::read_to_string(scratch.to("a")).unwrap(), "mine");
     assert_eq!(fs::read_to_string(scratch.to("b")).unwrap(), "b");
-    let ends = transfer_of(&scratch, &paths, Options { replace: true, ..Options::default() });
+    let ends = transfer_of(&scratch, &paths, TransferOptions { replace: true, ..TransferOptions::default() });
     assert_eq!(ends.receiver, expected[2..]);
     assert_eq!(fs::read_to_string(scratch.to("a")).unwrap(), "new");
     assert_eq!(fs::read_link(scratch.to("c")).unwrap(), Path::new("b"));
@@ -311,7 +313,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Permissions that this process's umask leaves.
-fn mask(scratch: &Scratch) -> u32 {
+fn mask(scratch: &TransferDir) -> u32 {
     let path = scratch.0.join("probe");
     fs::File::options().write(true).create_new(true).mode(0o777).open(&path).unwrap();
     mode(&path)
@@ -320,7 +322,7 @@ fn mask(scratch: &Scratch) -> u32 {
 /// A receiver's permissions are its own: those of the sender apply to new entries, and to all only on request.
 #[test]
 fn what_is_there_keeps_its_mode() {
-    let scratch = Scratch::new("modes");
+    let scratch = TransferDir::new("modes");
     let sent =
         [("tree/same", 0o666), ("tree/other", 0o644), ("tree/new", 0o757), ("tree/sub/x", 0o444), ("tree/set", 0o7777)];
     for (name, mode) in sent {
@@ -342,9 +344,9 @@ fn what_is_there_keeps_its_mode() {
 
     let modes = |names: &[&str]| names.iter().map(|name| mode(&scratch.to(name))).collect::<Vec<_>>();
     let path = [scratch.from("tree")];
-    let ends = transfer_of(&scratch, &path, Options::default());
+    let ends = transfer_of(&scratch, &path, TransferOptions::default());
     assert_eq!((ends.sent.unwrap().failed, modes(&own.map(|it| it.0))), (1, vec![0o600, 0o4640, 0o2700]));
-    transfer_of(&scratch, &path, Options { replace: true, ..Options::default() }).is_fine();
+    transfer_of(&scratch, &path, TransferOptions { replace: true, ..TransferOptions::default() }).is_fine();
     // Replaced files do not keep the setuid bit.
     assert_eq!(modes(&own.map(|it| it.0)), [0o600, 0o640, 0o2700]);
     assert_eq!(fs::read_to_string(scratch.to("tree/other")).unwrap(), "tree/other");
@@ -353,7 +355,7 @@ fn what_is_there_keeps_its_mode() {
     // A directory inherits the bit from its parent here, and not from the sender.
     assert_eq!(modes(&["tree/sub"]), [0o2000 | mask]);
 
-    let exact = Options { replace: true, modes: Modes::Exact, ..Options::default() };
+    let exact = TransferOptions { replace: true, modes: Modes::Exact, ..TransferOptions::default() };
     transfer_of(&scratch, &path, exact).is_fine();
     assert_eq!(modes(&sent.map(|it| it.0)), [0o666, 0o644, 0o757, 0o444, 0o777]);
     assert_eq!(modes(&directories.map(|it| it.0)), [0o2777, 0o2777]);
@@ -363,7 +365,7 @@ fn what_is_there_keeps_its_mode() {
 /// interruption.
 #[test]
 fn a_new_directory_is_closed_when_all_is_in_it() {
-    let scratch = Scratch::new("closed");
+    let scratch = TransferDir::new("closed");
     scratch.write("new/file", &pattern(40 * CHUNK, 3));
     scratch.write("old/file", b"x");
     fs::create_dir_all(scratch.to("old")).unwrap();
@@ -372,11 +374,11 @@ fn a_new_directory_is_closed_when_all_is_in_it() {
     for path in &paths {
         set_mode(path, 0o555);
     }
-    let stop = Options { ends_at: Some(4 << 20), ..Options::default() };
+    let stop = TransferOptions { ends_at: Some(4 << 20), ..TransferOptions::default() };
     let _ = transfer_of(&scratch, &paths, stop).sent.unwrap_err();
     let mask = mask(&scratch);
     assert_eq!(mode(&scratch.to("new")), 0o755 & mask | 0o700);
-    transfer_of(&scratch, &paths, Options::default()).is_fine();
+    transfer_of(&scratch, &paths, TransferOptions::default()).is_fine();
     assert_eq!(mode(&scratch.to("new")), 0o555 & mask);
     assert_eq!(mode(&scratch.to("old")), 0o750);
     assert!(!scratch.to(transfer::PARTIALS).exists());
@@ -386,7 +388,7 @@ fn a_new_directory_is_closed_when_all_is_in_it() {
 
 #[test]
 fn what_is_not_sent_is_said() {
-    let scratch = Scratch::new("kinds");
+    let scratch = TransferDir::new("kinds");
     scratch.write("tree/good", b"good");
     let pipe = scratch.from("tree/pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -395,7 +397,7 @@ fn what_is_not_sent_is_said() {
     symlink("../../up", scratch.from("tree/up")).unwrap();
     let suid = scratch.write("tree/suid", b"");
     set_mode(&suid, 0o4711);
-    let ends = transfer_of(&scratch, &[scratch.from("tree")], Options::default());
+    let ends = transfer_of(&scratch, &[scratch.from("tree")], TransferOptions::default());
     let from = scratch.from("tree");
     let expected = [
         ("absolute", "it is a link to an absolute path"),
@@ -412,12 +414,15 @@ fn what_is_not_sent_is_said() {
 
 #[test]
 fn what_was_cut_off_goes_on_where_it_was_verified() {
-    let scratch = Scratch::new("resume");
+    let scratch = TransferDir::new("resume");
     let data = pattern(40 * CHUNK + 5, 3);
     let path = scratch.write("file", &data);
     // Both ends learn that one of them ended it.
-    let ends =
-        transfer_of(&scratch, std::slice::from_ref(&path), Options { ends_at: Some(4 << 20), ..Options::default() });
+    let ends = transfer_of(
+        &scratch,
+        std::slice::from_ref(&path),
+        TransferOptions { ends_at: Some(4 << 20), ..TransferOptions::default() },
+    );
     assert!(matches!(ends.received, Err(Error::Interrupted)), "{:?}", ends.received);
     let sent = ends.sent.unwrap_err();
     assert!(matches!(sent, Error::Transport(transport::Error::Closed(Closed::There { .. }))), "{sent}");
@@ -437,7 +442,7 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
         bytes[chunk * CHUNK + 9] ^= 1;
     }
     fs::write(file, bytes).unwrap();
-    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), TransferOptions::default()).is_fine();
     let had = (whole - damaged.len() as u64) * CHUNK as u64;
     assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (had, data.len() as u64 - had));
     assert!(fs::read(scratch.to("file")).unwrap() == data);
@@ -445,12 +450,12 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
 
     // Another version with the same size and time: the receiver's part is of no use.
     fs::remove_file(scratch.to("file")).unwrap();
-    let stop = Options { ends_at: Some(4 << 20), ..Options::default() };
+    let stop = TransferOptions { ends_at: Some(4 << 20), ..TransferOptions::default() };
     let _ = transfer_of(&scratch, std::slice::from_ref(&path), stop).sent.unwrap_err();
     let (other, time) = (pattern(data.len(), 5), fs::metadata(&path).unwrap().modified().unwrap());
     fs::write(&path, &other).unwrap();
     fs::File::open(&path).unwrap().set_modified(time).unwrap();
-    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), TransferOptions::default()).is_fine();
     assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (0, data.len() as u64));
     assert!(fs::read(scratch.to("file")).unwrap() == other);
 
@@ -459,17 +464,17 @@ fn what_was_cut_off_goes_on_where_it_was_verified() {
     let _ = transfer_of(&scratch, std::slice::from_ref(&path), stop).sent.unwrap_err();
     fs::write(partials.join("00-00.sums"), [0; 32]).unwrap();
     set_time(&path, 5_000_000_000);
-    let outcome = transfer_of(&scratch, &[path], Options::default()).is_fine();
+    let outcome = transfer_of(&scratch, &[path], TransferOptions::default()).is_fine();
     assert_eq!(outcome.summary.had_bytes, 0);
     assert!(!partials.exists());
 }
 
 #[test]
 fn a_file_with_more_than_its_size_says_fails_alone() {
-    let scratch = Scratch::new("procfs");
+    let scratch = TransferDir::new("procfs");
     // Of size 0 until it is read.
     let paths = ["/proc/version".into(), scratch.write("stays", &pattern(9, 3))];
-    let ends = transfer_of(&scratch, &paths, Options::default());
+    let ends = transfer_of(&scratch, &paths, TransferOptions::default());
     assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (1, 1));
     assert_eq!(ends.sender, ["`/proc/version` is not sent: it has more bytes than its size says"]);
     assert!(!scratch.to("version").exists() && scratch.to("stays").exists());
@@ -478,9 +483,9 @@ fn a_file_with_more_than_its_size_says_fails_alone() {
 #[test]
 fn a_file_that_changes_while_it_is_sent_fails_alone() {
     /// Changes a file when the transfer is under way.
-    struct Changes(PathBuf, Notes);
-    impl Watch for Changes {
-        fn look(&self, progress: &Progress) -> bool {
+    struct Changes(PathBuf, NoteRecorder);
+    impl ProgressObserver for Changes {
+        fn look(&self, progress: &TransferProgress) -> bool {
             if progress.moved_bytes > 0 {
                 fs::File::options().append(true).open(&self.0).unwrap().write_all(b"more").unwrap();
             }
@@ -490,11 +495,11 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
             self.1.note(text);
         }
     }
-    let scratch = Scratch::new("changes");
+    let scratch = TransferDir::new("changes");
     let paths = [scratch.write("grows", &pattern(64 * CHUNK, 3)), scratch.write("stays", &pattern(9, 3))];
-    let sources = Source::of_all(&paths).unwrap();
-    let (watch, receiver) = (Changes(paths[0].clone(), Notes::default()), Notes::default());
-    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let sources = SourcePath::of_all(&paths).unwrap();
+    let (watch, receiver) = (Changes(paths[0].clone(), NoteRecorder::default()), NoteRecorder::default());
+    let folder = DestDir::take(&scratch.to(""), "test").unwrap();
     let (sent, received) = connected(
         |connection| {
             let options = SendOptions { lanes: 2, checksum: false };
@@ -510,30 +515,30 @@ fn a_file_that_changes_while_it_is_sent_fails_alone() {
 
 #[test]
 fn one_folder_has_one_receiver() {
-    let scratch = Scratch::new("two");
-    let first = Folder::take(&scratch.to(""), "narrows recv to").unwrap();
-    let said = Folder::take(&scratch.to(""), "narrows recv to").unwrap_err().to_string();
+    let scratch = TransferDir::new("two");
+    let first = DestDir::take(&scratch.to(""), "narrows recv to").unwrap();
+    let said = DestDir::take(&scratch.to(""), "narrows recv to").unwrap_err().to_string();
     assert!(said.contains("is in use by process") && said.ends_with("narrows recv to"), "{said}");
     drop(first);
-    let said = Folder::take(&scratch.to("no/such"), "").unwrap_err().to_string();
+    let said = DestDir::take(&scratch.to("no/such"), "").unwrap_err().to_string();
     assert!(said.starts_with("cannot make"), "{said}");
 }
 
 #[test]
 fn sources_have_names_of_their_own() {
-    let scratch = Scratch::new("sources");
+    let scratch = TransferDir::new("sources");
     let (a, b) = (scratch.write("x/a", b""), scratch.write("y/a", b""));
-    let said = |paths: &[PathBuf]| Source::of_all(paths).unwrap_err().to_string();
+    let said = |paths: &[PathBuf]| SourcePath::of_all(paths).unwrap_err().to_string();
     assert!(said(&[a, b]).ends_with("would both be `a` at the receiver"));
     assert!(said(&[scratch.from("none")]).starts_with("cannot read"));
     assert!(said(&["/".into()]).contains("has no name"), "{}", said(&["/".into()]));
-    assert!(Source::of_all(&[scratch.from("x/..")]).is_ok());
+    assert!(SourcePath::of_all(&[scratch.from("x/..")]).is_ok());
 }
 
 /// Runs a sender that violates the protocol. Returns the reason that it receives.
-fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
-    let folder = Folder::take(&scratch.to(""), "test").unwrap();
-    let notes = Notes::default();
+fn lied(scratch: &TransferDir, lies: &[&[u8]]) -> (String, Vec<String>) {
+    let folder = DestDir::take(&scratch.to(""), "test").unwrap();
+    let notes = NoteRecorder::default();
     let (told, received) = connected(
         |connection| {
             wait(async {
@@ -552,7 +557,7 @@ fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
                     }
                 }
                 match connection.closed().await {
-                    Closed::There { code: Code::APPLICATION, reason } => reason,
+                    Closed::There { code: CloseCode::APPLICATION, reason } => reason,
                     other => panic!("{other}"),
                 }
             })
@@ -580,12 +585,12 @@ fn message(message: &impl serde::Serialize) -> Vec<u8> {
 
 fn listed(name: &str, size: u64) -> Vec<u8> {
     let name = Name::new(name.into()).unwrap();
-    message(&Listing::Entry(Entry { name, mode: 0o644, mtime: Stamp { s: 1, ns: 0 }, kind: Kind::File { size } }))
+    message(&Listing::Entry(Entry { name, mode: 0o644, mtime: Mtime { s: 1, ns: 0 }, kind: EntryKind::File { size } }))
 }
 
 #[test]
 fn a_sender_that_lies_is_told_so_and_writes_nothing() {
-    let scratch = Scratch::new("lies");
+    let scratch = TransferDir::new("lies");
     let told = |lies: &[&[u8]]| lied(&scratch, lies).0;
     let absolute = std::env::temp_dir().join(format!("narrows-lies-{}", std::process::id()));
     for name in ["../x", absolute.to_str().unwrap(), "a/../../x", "a\0", "", ".narrows-partial/x", ".narrows.lock"] {
@@ -601,9 +606,9 @@ fn a_sender_that_lies_is_told_so_and_writes_nothing() {
     assert_eq!(said, "this peer says that it listed 2 entries, and listed 1");
     let twice = [listed("a", 1), listed("a", 1)].concat();
     assert_eq!(told(&[&hello(), &twice]), "this peer lists `a` twice");
-    let file = |number, chunks| message(&Record::File { number, chunks });
+    let file = |number, chunks| message(&DataMessage::File { number, chunks });
     assert_eq!(told(&[&hello(), &[], &file(5, 0)]), "this peer sends entry 5, which was not asked for");
-    let chunk = |len, value| message(&Record::Chunk { len, value });
+    let chunk = |len, value| message(&DataMessage::Chunk { len, value });
     let said = told(&[&hello(), &[], &chunk(5, [0; 32]), b"12345"]);
     assert_eq!(said, "this peer sent a part of a file out of turn");
     // None of this created a file.
@@ -615,9 +620,9 @@ fn a_sender_that_lies_is_told_so_and_writes_nothing() {
 /// The reason that a sender receives if it violates the protocol after the requests.
 #[test]
 fn chunks_that_do_not_fit_make_no_file() {
-    let scratch = Scratch::new("chunks");
-    let folder = Folder::take(&scratch.to(""), "test").unwrap();
-    let notes = Notes::default();
+    let scratch = TransferDir::new("chunks");
+    let folder = DestDir::take(&scratch.to(""), "test").unwrap();
+    let notes = NoteRecorder::default();
     let (replies, received) = connected(
         |connection| {
             wait(async {
@@ -646,19 +651,19 @@ fn chunks_that_do_not_fit_make_no_file() {
                     if bytes[0] == b'{' {
                         continue;
                     }
-                    replies.push(transfer::parse::<Reply>(&bytes).unwrap());
+                    replies.push(transfer::parse::<ReceiverMessage>(&bytes).unwrap());
                     if replies.len() == 2 {
                         let mut data = connection.open_one_way().await.unwrap();
                         let value = transfer::of_bytes(b"12345");
                         let records = [
-                            message(&Record::File { number: 0, chunks: 0 }),
-                            message(&Record::Chunk { len: 5, value }),
+                            message(&DataMessage::File { number: 0, chunks: 0 }),
+                            message(&DataMessage::Chunk { len: 5, value }),
                             b"12346".to_vec(),
-                            message(&Record::End { digest: value }),
-                            message(&Record::File { number: 1, chunks: 0 }),
-                            message(&Record::Chunk { len: 5, value }),
+                            message(&DataMessage::End { digest: value }),
+                            message(&DataMessage::File { number: 1, chunks: 0 }),
+                            message(&DataMessage::Chunk { len: 5, value }),
                             b"12345".to_vec(),
-                            message(&Record::End { digest: [7; 32] }),
+                            message(&DataMessage::End { digest: [7; 32] }),
                         ];
                         data.write_all(&records.concat()).await.unwrap();
                         data.finish().unwrap();
@@ -671,8 +676,8 @@ fn chunks_that_do_not_fit_make_no_file() {
         |connection| receive(connection, &folder, ReceiveOptions::default(), &notes),
     );
     assert_eq!(received.unwrap().failed, 2);
-    let failed = replies.iter().filter(|it| matches!(it, Reply::Failed { .. })).count();
-    assert!(failed == 2 && matches!(replies.last(), Some(Reply::Summary(_))), "{replies:?}");
+    let failed = replies.iter().filter(|it| matches!(it, ReceiverMessage::Failed { .. })).count();
+    assert!(failed == 2 && matches!(replies.last(), Some(ReceiverMessage::Summary(_))), "{replies:?}");
     assert_eq!(
         notes.take(),
         [

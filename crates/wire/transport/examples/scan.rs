@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     let lasts: u64 = args.get(1).map_or(Ok(5), |text| text.parse())?;
     let rate: u64 = args.get(2).map_or(Ok(20_000), |text| text.parse())?;
-    let kind = laws::catalog::Kind::from_name("bbr").ok_or("no such law")?;
+    let kind = laws::catalog::LawKind::from_name("bbr").ok_or("no such law")?;
     let config = Config::new(Settings::new(Service::named("scan"), defaults_of(kind)))?;
     let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
     let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));

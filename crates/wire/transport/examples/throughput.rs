@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     let packet: u16 = args.get(1).map_or(Ok(1_400), |text| text.parse())?;
     let paths: u8 = args.get(2).map_or(Ok(1), |text| text.parse())?;
-    let kind = laws::catalog::Kind::from_name(args.get(3).map_or("cubic", |name| name)).ok_or("no such law")?;
+    let kind = laws::catalog::LawKind::from_name(args.get(3).map_or("cubic", |name| name)).ok_or("no such law")?;
     let mut settings = Settings::new(Service::named("throughput"), defaults_of(kind));
     (settings.max_packet, settings.paths) = (packet, paths);
     let config = Config::new(settings)?;

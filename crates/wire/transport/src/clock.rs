@@ -32,8 +32,8 @@ impl Clock {
 
     /// Returns the time, in full nanoseconds. It stops at the maximum.
     pub(crate) fn now(self) -> Time {
-        const MOST: u64 = u64::MAX / 1_000 - 1;
-        Time::from_ns(u64::try_from(self.start.elapsed().as_nanos()).map_or(MOST, |ns| ns.min(MOST)))
+        const MAX: u64 = u64::MAX / 1_000 - 1;
+        Time::from_ns(u64::try_from(self.start.elapsed().as_nanos()).map_or(MAX, |ns| ns.min(MAX)))
     }
 
     /// Returns the time until then; none if that is never.

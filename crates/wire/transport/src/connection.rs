@@ -6,24 +6,24 @@ use std::task::{Context, Poll};
 
 use flow::ChannelStats;
 use proto::blocks::CodingStats;
-use proto::closed::{Closed, Code};
-use proto::connection::{Claim, DatagramError, LawStats, Liveness, PathStats};
-use proto::endpoint::Handle;
+use proto::closed::{CloseCode, Closed};
+use proto::connection::{DatagramError, LawStats, Liveness, PathStats, PeerIdentity};
+use proto::endpoint::ConnectionHandle;
 use proto::identity::Fingerprint;
 
 use proto::secret::Secret;
 use proto::streams::{Direction, StreamId, Streams};
 use units::Time;
 
+use crate::connection_guard::ConnectionGuard;
+use crate::endpoint_core::{ConnectionSlot, Core};
 use crate::error::Error;
-use crate::held::Held;
-use crate::shared::{Core, Entry};
 use crate::stream::{RecvStream, SendStream};
 
 /// A connection. It is closed when its last copy, and the last copy of its streams, is dropped.
 #[derive(Clone)]
 pub struct Connection {
-    held: Arc<Held>,
+    held: Arc<ConnectionGuard>,
 }
 
 /// Both directions of a stream. A one-way stream has one of them.
@@ -46,7 +46,7 @@ impl Incoming {
     }
 
     /// Returns the identity that it claims.
-    pub fn claim(&self) -> Option<Claim> {
+    pub fn claim(&self) -> Option<PeerIdentity> {
         let held = &self.connection.as_ref()?.held;
         held.core.lock().entries.get(&held.handle)?.claim
     }
@@ -96,14 +96,14 @@ impl Drop for Incoming {
 }
 
 impl Connection {
-    pub(crate) fn new(core: Arc<Core>, handle: Handle) -> Self {
-        Self { held: Arc::new(Held { core, handle }) }
+    pub(crate) fn new(core: Arc<Core>, handle: ConnectionHandle) -> Self {
+        Self { held: Arc::new(ConnectionGuard { core, handle }) }
     }
 
     /// Waits until `act` returns a value, or the connection is over.
     async fn until<T>(
         &self,
-        mut act: impl FnMut(&mut proto::connection::Connection, &mut Entry, Time) -> Option<T>,
+        mut act: impl FnMut(&mut proto::connection::Connection, &mut ConnectionSlot, Time) -> Option<T>,
     ) -> Result<T, Error> {
         poll_fn(|context: &mut Context| {
             self.held.core.with(self.held.handle, |connection, entry, now| {
@@ -203,7 +203,7 @@ impl Connection {
     }
 
     /// Closes it. Undelivered data may never be delivered.
-    pub fn close(&self, code: Code, reason: &str) {
+    pub fn close(&self, code: CloseCode, reason: &str) {
         let _ = self.held.core.with(self.held.handle, |connection, _, now| {
             connection.close(now, code, reason);
             Poll::Ready(Ok(()))
@@ -249,7 +249,7 @@ impl Connection {
     }
 
     /// Announces the number of bytes that the application will still write, on all streams together, or, as initially,
-    /// that it is unknown. Each write is subtracted. Laws then receive the remaining bytes (`Ack::left`). Before the
+    /// that it is unknown. Each write is subtracted. Laws then receive the remaining bytes (`Ack::bytes_remaining`). Before the
     /// connection is admitted ([`Connection::admitted`]) the announcement has no effect.
     pub fn expect(&self, bytes: Option<u64>) {
         self.with_streams(|streams| streams.expect(bytes));

@@ -11,14 +11,14 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use proto::TOKEN_LEN;
-use proto::closed::Code;
+use proto::closed::CloseCode;
 use proto::connection::Transmit;
-use proto::endpoint::{Handle, Received};
-use proto::via::Via;
+use proto::endpoint::{ConnectionHandle, Received};
+use proto::four_tuple::FourTuple;
 use units::Time;
 
 use crate::clock::{END, LAST_WORD};
-use crate::shared::{Core, Holder, State};
+use crate::endpoint_core::{Core, Holder, State};
 use crate::socket::{Inbox, Socket};
 
 /// Batches that a connection sends before the next one sends.
@@ -27,7 +27,7 @@ const TURN: usize = 4;
 const READS: usize = 4;
 
 /// Sockets of a connection: 64 paths may be open, and as many may have been retired a moment ago.
-const MOST_SOCKETS: usize = 128;
+const MAX_SOCKETS: usize = 128;
 
 /// Wait for a timer that is due but cannot be handled yet.
 const STUCK: Duration = Duration::from_millis(1);
@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     core: Arc<Core>,
     inbox: Inbox,
     /// Tokens that may be resets of other threads' connections, and their sources.
-    resets: Vec<(Via, [u8; TOKEN_LEN])>,
+    resets: Vec<(FourTuple, [u8; TOKEN_LEN])>,
     /// Buffer of the datagrams to send.
     buffer: Vec<u8>,
     stuck: Option<Stuck>,
@@ -53,16 +53,16 @@ pub(crate) struct Driver {
 }
 
 /// Ends an endpoint when it is dropped with its thread, unless it has ended.
-struct End {
+struct EndpointGuard {
     cores: Arc<[Arc<Core>]>,
     own: Arc<Core>,
 }
 
-impl Drop for End {
+impl Drop for EndpointGuard {
     fn drop(&mut self) {
         // An endpoint is closed one thread after the other, and the first may be finished before the last is notified.
         let ended = self.own.lock().ended.clone();
-        let (code, reason) = ended.unwrap_or((Code::INTERNAL, "a thread of the endpoint has failed".to_owned()));
+        let (code, reason) = ended.unwrap_or((CloseCode::INTERNAL, "a thread of the endpoint has failed".to_owned()));
         for core in self.cores.iter() {
             core.end(code, &reason);
         }
@@ -79,7 +79,7 @@ impl Driver {
     /// Runs until the endpoint is closed and all of its connections are over.
     pub(crate) fn run(mut self) {
         // In any case, no task waits for this thread any more after its end, nor for the others.
-        let _end = End { cores: self.cores.clone(), own: self.core.clone() };
+        let _end = EndpointGuard { cores: self.cores.clone(), own: self.core.clone() };
         loop {
             let (sockets, wait, ends, woken) = {
                 let core = self.core.clone();
@@ -88,7 +88,7 @@ impl Driver {
                 if now >= END && state.ended.is_none() {
                     drop(state);
                     // The other threads, too: their clocks are this one.
-                    self.cores.iter().for_each(|core| core.end(Code::AGE, LAST_WORD));
+                    self.cores.iter().for_each(|core| core.end(CloseCode::AGE, LAST_WORD));
                     continue;
                 }
                 let is_done = self.act(now, &mut state);
@@ -155,7 +155,7 @@ impl Driver {
             // The time after reading: datagrams may have arrived while this thread waited for a processor.
             let mut read_at = None;
             let received = self.inbox.receive(socket, |remote, codepoint, datagram| {
-                let via = Via { socket: at, remote };
+                let via = FourTuple { socket: at, remote };
                 let now = *read_at.get_or_insert_with(|| core.clock.now());
                 match state.endpoint.on_datagram(now, via, codepoint, datagram) {
                     Received::Nothing => {}
@@ -216,7 +216,7 @@ impl Driver {
     }
 
     /// Reports a connection's events to its applications, and sends its pending packets.
-    fn serve(&mut self, state: &mut State, handle: Handle) {
+    fn serve(&mut self, state: &mut State, handle: ConnectionHandle) {
         let now = self.core.clock.now();
         if state.tell(now, handle) {
             self.open_paths(state, handle);
@@ -244,7 +244,7 @@ impl Driver {
     }
 
     /// Opens the missing paths of a caller's connection, each from a port of its own.
-    fn open_paths(&mut self, state: &mut State, handle: Handle) {
+    fn open_paths(&mut self, state: &mut State, handle: ConnectionHandle) {
         let now = self.core.clock.now();
         let Some(most) = state.entries.get(&handle).map(|entry| usize::from(entry.most_paths)) else { return };
         loop {
@@ -254,7 +254,7 @@ impl Driver {
             }
             // A path may have been retired because nothing arrives any more from that port.
             let known: Vec<u16> = connection.sockets().collect();
-            if known.len() >= MOST_SOCKETS {
+            if known.len() >= MAX_SOCKETS {
                 return;
             }
             let Some(socket) = state.ports.another(handle, &known) else { return };

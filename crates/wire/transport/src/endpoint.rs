@@ -7,29 +7,29 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use proto::closed::Code;
+use proto::closed::CloseCode;
 use proto::endpoint::{Authentication, EndpointConfig};
+use proto::four_tuple::FourTuple;
 use proto::identity::{Identity, SEED_LEN, Trust};
 use proto::secret::Secret;
 use proto::settings::Settings;
 use proto::side::Side;
 use proto::ticket::TicketId;
-use proto::via::Via;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
+use crate::accept_queue::{AcceptQueue, AlpnMismatch, IncomingConnection};
 use crate::clock::Clock;
 use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
+use crate::endpoint_core::{Core, Holder, State};
 use crate::error::Error;
-use crate::lobby::{Caller, Lobby, Stray};
-use crate::shared::{Core, Holder, State};
 use crate::socket::Socket;
 
 /// Maximum wait for a socket to take the last packets, in milliseconds.
 const FAREWELL_MS: u32 = 500;
 
 /// Threads of a listener, at most.
-const MOST_THREADS: u8 = 64;
+const MAX_THREADS: u8 = 64;
 
 /// Configuration of an endpoint.
 #[derive(Clone, Debug)]
@@ -77,16 +77,16 @@ impl Config {
 
 /// A UDP port of an endpoint that is for one connection alone: [`Endpoint::reserve`].
 #[derive(Debug)]
-pub struct Port {
+pub struct ReservedPort {
     socket: u16,
 }
 
 /// One UDP port and its threads, or several ports of a client. When it is dropped, its connections are closed. It lives
-/// for 100 days and then closes them with [`Code::AGE`]; create another one if it is needed for longer.
+/// for 100 days and then closes them with [`CloseCode::AGE`]; create another one if it is needed for longer.
 pub struct Endpoint {
     /// By thread. A client has one.
     cores: Arc<[Arc<Core>]>,
-    lobby: Arc<Lobby>,
+    lobby: Arc<AcceptQueue>,
     address: SocketAddr,
     paths: u8,
     threads: Vec<JoinHandle<()>>,
@@ -104,8 +104,8 @@ impl Endpoint {
 
     fn listen_by(clock: Clock, address: SocketAddr, config: &Config) -> io::Result<Self> {
         let Config { settings, identity, threads, provider } = config.clone();
-        if !(1..=MOST_THREADS).contains(&threads) {
-            let error = format!("a listener of {threads} threads: there may be 1 to {MOST_THREADS}");
+        if !(1..=MAX_THREADS).contains(&threads) {
+            let error = format!("a listener of {threads} threads: there may be 1 to {MAX_THREADS}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let sockets = Socket::bind_all(address, threads)?;
@@ -125,7 +125,7 @@ impl Endpoint {
         let socket = Socket::bind(address)?;
         let (clock, paths) = (Clock::new(), settings.paths);
         let config = EndpointConfig { settings, provider, identity };
-        let endpoint = proto::endpoint::Endpoint::new(clock.now(), config, Side::Caller).map_err(io::Error::other)?;
+        let endpoint = proto::endpoint::Endpoint::new(clock.now(), config, Side::Client).map_err(io::Error::other)?;
         Self::new(vec![endpoint], vec![socket], clock, paths)
     }
 
@@ -137,7 +137,7 @@ impl Endpoint {
         paths: u8,
     ) -> io::Result<Self> {
         let address = sockets[0].address()?;
-        let lobby = Arc::new(Lobby::default());
+        let lobby = Arc::new(AcceptQueue::default());
         let cores = endpoints.into_iter().zip(sockets).enumerate().map(|(thread, (endpoint, socket))| {
             let state = State::new(endpoint, socket, thread, lobby.clone())?;
             Ok(Arc::new(Core::new(state, clock)?))
@@ -168,11 +168,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// If the address cannot be used, or the endpoint has 65,535 ports.
-    pub fn reserve(&self, address: SocketAddr) -> io::Result<Port> {
+    pub fn reserve(&self, address: SocketAddr) -> io::Result<ReservedPort> {
         let socket = Socket::bind(address)?;
         let mut state = self.core().lock();
         let at = state.ports.reserve(socket);
-        at.map(|at| Port { socket: at }).ok_or_else(|| io::Error::other("this endpoint has too many ports"))
+        at.map(|at| ReservedPort { socket: at }).ok_or_else(|| io::Error::other("this endpoint has too many ports"))
     }
 
     /// Opens a connection from a port of its own, with settings of its own.
@@ -181,16 +181,17 @@ impl Endpoint {
     /// As for [`Endpoint::connect`].
     pub async fn connect_from(
         &self,
-        port: Port,
+        port: ReservedPort,
         settings: Settings,
         remote: SocketAddr,
         trust: Trust,
     ) -> Result<Connection, Error> {
         let paths = settings.paths;
         let handle = {
-            let (mut state, via) = (self.core().lock(), Via { socket: port.socket, remote });
+            let (mut state, via) = (self.core().lock(), FourTuple { socket: port.socket, remote });
             let now = self.core().clock.now();
-            let called = state.endpoint.call_with(now, via, Authentication { trust, secret: None }, Arc::new(settings));
+            let called =
+                state.endpoint.connect_with(now, via, Authentication { trust, secret: None }, Arc::new(settings));
             state.ports.give(port.socket, called.as_ref().ok().copied());
             let handle = called?;
             state.add(handle, paths, Holder::Application);
@@ -219,7 +220,8 @@ impl Endpoint {
         }
         let handle = {
             let mut state = self.core().lock();
-            let handle = state.endpoint.call(self.core().clock.now(), Via { socket: 0, remote }, trust, secret)?;
+            let handle =
+                state.endpoint.connect(self.core().clock.now(), FourTuple { socket: 0, remote }, trust, secret)?;
             state.add(handle, self.paths, Holder::Application);
             handle
         };
@@ -232,7 +234,7 @@ impl Endpoint {
     /// Returns the next client; none when the endpoint is closed, or has ended.
     pub async fn accept(&self) -> Option<Incoming> {
         loop {
-            let Caller { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
+            let IncomingConnection { thread, handle } = poll_fn(|context| self.lobby.poll_next(context)).await?;
             let core = &self.cores[thread];
             // A connection that was closed in the meantime is skipped.
             if let Some(entry) = core.lock().entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
@@ -244,22 +246,22 @@ impl Endpoint {
 
     /// Returns whether it has ended because it has lived for 100 days.
     pub fn is_old(&self) -> bool {
-        self.core().lock().ended.as_ref().is_some_and(|(code, _)| *code == Code::AGE)
+        self.core().lock().ended.as_ref().is_some_and(|(code, _)| *code == CloseCode::AGE)
     }
 
     /// Returns the next client that requested another service than the one of [`proto::settings::Settings::service`]:
     /// it was notified, and is no [`Incoming`]. 64 are remembered; more than that are notified and forgotten.
-    pub fn next_stray(&self) -> Option<Stray> {
+    pub fn next_stray(&self) -> Option<AlpnMismatch> {
         self.lobby.next_stray()
     }
 
     /// Closes all connections.
-    pub fn close(&self, code: Code, reason: &str) {
+    pub fn close(&self, code: CloseCode, reason: &str) {
         self.cores.iter().for_each(|core| core.end(code, reason));
     }
 
     /// Closes all connections, and waits until their peers have been notified: for an orderly end of a process.
-    pub fn end(self, code: Code, reason: &str) {
+    pub fn end(self, code: CloseCode, reason: &str) {
         self.close(code, reason);
         let mut waited = 0;
         while !self.threads.iter().all(JoinHandle::is_finished) && waited < FAREWELL_MS {
@@ -271,7 +273,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.close(Code::NONE, "");
+        self.close(CloseCode::NONE, "");
     }
 }
 
@@ -280,10 +282,10 @@ mod tests {
     use std::net::{Ipv4Addr, UdpSocket};
 
     use flow::Codepoint;
-    use laws::{Law, NewReno, Path, newreno};
+    use laws::{Law, NewReno, PathInfo, newreno};
     use proto::closed::Closed;
-    use proto::endpoint::Handle;
-    use proto::header::{Header, Packet};
+    use proto::endpoint::ConnectionHandle;
+    use proto::header::{Header, ParsedPacket};
     use proto::service::Service;
     use testing::{PATIENCE, block_on};
     use units::Time;
@@ -297,7 +299,7 @@ mod tests {
     }
 
     fn config(threads: u8) -> Config {
-        let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+        let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
         let config = Config::new(Settings::new(Service::named("test"), Arc::new(law))).unwrap();
         Config { threads, ..config }
     }
@@ -318,8 +320,8 @@ mod tests {
         let ((_caller, connection), (listener, there)) =
             connected(Clock::of_age(life.checked_sub(Duration::from_secs(3)).unwrap()), threads);
         let closed = wait(connection.closed());
-        assert!(matches!(closed, Closed::There { code: Code::AGE, .. }), "{closed:?}");
-        assert!(matches!(wait(there.closed()), Closed::Here { code: Code::AGE, .. }));
+        assert!(matches!(closed, Closed::There { code: CloseCode::AGE, .. }), "{closed:?}");
+        assert!(matches!(wait(there.closed()), Closed::Here { code: CloseCode::AGE, .. }));
         assert!(wait(listener.accept()).is_none() && listener.is_old());
         drop(there);
         let threads = listener.threads.iter();
@@ -343,15 +345,15 @@ mod tests {
     #[test]
     fn why_an_endpoint_was_closed_is_known_at_both_ends_and_so_is_what_the_peer_has_said_before() {
         let ((_caller, connection), (listener, there)) = connected(Clock::new(), 1);
-        listener.close(Code(0x1001), "enough");
+        listener.close(CloseCode(0x1001), "enough");
         let closed = |end: &str| format!("{end} closed the connection: application 1 (enough)");
         assert_eq!(wait(there.closed()).to_string(), closed("this end"));
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
         assert!(!listener.is_old());
         let ((caller, connection), (_listener, there)) = connected(Clock::new(), 1);
-        there.close(Code(0x1001), "enough");
+        there.close(CloseCode(0x1001), "enough");
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
-        caller.close(Code::NONE, "");
+        caller.close(CloseCode::NONE, "");
         assert_eq!(wait(connection.closed()).to_string(), closed("the peer"));
     }
 
@@ -359,7 +361,7 @@ mod tests {
     fn a_thread_that_is_done_first_ends_the_others_for_its_reason() {
         let ((_caller, connection), (listener, there)) = connected(Clock::new(), 4);
         let idle = listener.cores.iter().find(|core| core.lock().entries.is_empty()).unwrap();
-        idle.end(Code(0x1001), "enough");
+        idle.end(CloseCode(0x1001), "enough");
         assert_eq!(wait(there.closed()).to_string(), "this end closed the connection: application 1 (enough)");
         assert_eq!(wait(connection.closed()).to_string(), "the peer closed the connection: application 1 (enough)");
     }
@@ -373,7 +375,7 @@ mod tests {
     }
 
     /// The next datagram that a connection has to send.
-    fn to_send(caller: &mut proto::endpoint::Endpoint, now: Time, handle: Handle) -> Vec<u8> {
+    fn to_send(caller: &mut proto::endpoint::Endpoint, now: Time, handle: ConnectionHandle) -> Vec<u8> {
         let mut datagram = Vec::new();
         caller.poll_transmit(now, handle, 1, &mut datagram).unwrap();
         datagram
@@ -388,16 +390,18 @@ mod tests {
         let socket = UdpSocket::bind(here).unwrap();
         socket.connect(listener.address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-        let (clock, via) = (Clock::new(), Via { socket: 0, remote: listener.address() });
+        let (clock, via) = (Clock::new(), FourTuple { socket: 0, remote: listener.address() });
         let config = EndpointConfig { settings, provider, identity };
-        let mut caller = proto::endpoint::Endpoint::new(clock.now(), config, Side::Caller).unwrap();
+        let mut caller = proto::endpoint::Endpoint::new(clock.now(), config, Side::Client).unwrap();
         let mut resent = 0;
         let entries = || listener.core().lock().entries.len();
         for calls in 0..CALLERS {
             let now = clock.now();
-            let handle = caller.call(now, via, Trust::Anyone, None).unwrap();
+            let handle = caller.connect(now, via, Trust::Anyone, None).unwrap();
             let first = to_send(&mut caller, now, handle);
-            let Header::Long { from, .. } = Packet::read(&first).unwrap().header else { panic!("an Initial packet") };
+            let Header::Long { from, .. } = ParsedPacket::read(&first).unwrap().header else {
+                panic!("an Initial packet")
+            };
             socket.send(&first).unwrap();
             // The listener still answers earlier callers.
             let retry = loop {
@@ -408,7 +412,7 @@ mod tests {
                     socket.send(&first).unwrap();
                     continue;
                 };
-                match Packet::read(&datagram).unwrap().header {
+                match ParsedPacket::read(&datagram).unwrap().header {
                     Header::Retry { to, .. } if to == from => break Some(datagram),
                     Header::Long { to, .. } if to == from => break None,
                     _ => {}

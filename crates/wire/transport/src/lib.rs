@@ -6,14 +6,14 @@
 //! `AsyncWrite` and `AsyncRead`.
 //!
 //! ```
-//! use laws::catalog::Kind;
+//! use laws::catalog::LawKind;
 //! use proto::identity::Trust;
 //! use proto::service::Service;
 //! use proto::settings::{Settings, defaults_of};
 //! use transport::{Config, Endpoint, Error, wait};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = Config::new(Settings::new(Service::named("example"), defaults_of(Kind::Bbr)))?;
+//! let config = Config::new(Settings::new(Service::named("example"), defaults_of(LawKind::Bbr)))?;
 //! let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
 //! let address = listener.address();
 //! let trust = Trust::Fingerprint(config.identity.fingerprint());
@@ -40,24 +40,24 @@
 
 #![deny(unsafe_code)]
 
+mod accept_queue;
 mod clock;
 mod connection;
+mod connection_guard;
 mod driver;
 mod endpoint;
+mod endpoint_core;
 mod error;
-mod held;
-mod lobby;
 mod ports;
-mod shared;
 mod socket;
 mod stream;
 #[cfg(feature = "tokio")]
 mod tokio_io;
 mod wait;
 
+pub use self::accept_queue::AlpnMismatch;
 pub use self::connection::{BothStreams, Connection, Incoming};
-pub use self::endpoint::{Config, Endpoint, Port, random};
+pub use self::endpoint::{Config, Endpoint, ReservedPort, random};
 pub use self::error::Error;
-pub use self::lobby::Stray;
 pub use self::stream::{RecvStream, SendStream};
 pub use self::wait::wait;

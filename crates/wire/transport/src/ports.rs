@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use proto::endpoint::Handle;
+use proto::endpoint::ConnectionHandle;
 
 use crate::socket::Socket;
 
@@ -15,7 +15,7 @@ enum Owner {
     /// Reserved for a connection that has not begun.
     Reserved,
     /// Owned by one connection; the port is closed when that is forgotten.
-    One(Handle),
+    One(ConnectionHandle),
 }
 
 /// The ports, by their numbers.
@@ -48,7 +48,7 @@ impl Ports {
     }
 
     /// Assigns a reserved port to the connection that has begun; without one, the port is closed.
-    pub(crate) fn give(&mut self, at: u16, handle: Option<Handle>) {
+    pub(crate) fn give(&mut self, at: u16, handle: Option<ConnectionHandle>) {
         if self.owner(at) != Some(Owner::Reserved) {
             return;
         }
@@ -61,7 +61,7 @@ impl Ports {
 
     /// Returns a port for another path of a connection, which has `known` already: a free one, or a new one. A
     /// connection that began at a port of its own shares none of its ports.
-    pub(crate) fn another(&mut self, handle: Handle, known: &[u16]) -> Option<u16> {
+    pub(crate) fn another(&mut self, handle: ConnectionHandle, known: &[u16]) -> Option<u16> {
         let own = Owner::One(handle);
         let has_own = known.iter().any(|at| self.owner(*at) == Some(own));
         let owner = if has_own { own } else { Owner::Anyone };
@@ -73,7 +73,7 @@ impl Ports {
     }
 
     /// Closes the ports of a connection that is forgotten.
-    pub(crate) fn forget(&mut self, handle: Handle) {
+    pub(crate) fn forget(&mut self, handle: ConnectionHandle) {
         for port in &mut self.ports {
             if port.as_ref().is_some_and(|(_, owner)| *owner == Owner::One(handle)) {
                 *port = None;

@@ -13,7 +13,7 @@ use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSocketState};
 /// Size of a socket's kernel buffers, if the kernel allows it: 4 MiB are 3 ms at 10 Gb/s.
 const BUFFER: usize = 4 << 20;
 /// The maximum size of a kernel send or receive.
-const LONGEST: usize = 65_535;
+const MAX: usize = 65_535;
 
 /// A UDP socket.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { buffers: vec![vec![0; LONGEST]; BATCH_SIZE], metas: vec![RecvMeta::default(); BATCH_SIZE] }
+        Self { buffers: vec![vec![0; MAX]; BATCH_SIZE], metas: vec![RecvMeta::default(); BATCH_SIZE] }
     }
 
     /// Receives datagrams from a socket: calls `each` with the source address, the codepoint and the datagram. Returns

@@ -6,28 +6,28 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use proto::streams::{Read, ReadError, StreamId, Streams, WriteError};
+use proto::streams::{ReadError, ReadResult, StreamId, Streams, WriteError};
 
+use crate::connection_guard::ConnectionGuard;
+use crate::endpoint_core::{ConnectionSlot, StreamInterest};
 use crate::error::Error;
-use crate::held::Held;
-use crate::shared::{Entry, Wish};
 use crate::wait::wait;
 
 /// Does something with a stream, or waits for it.
 fn poll_stream<T>(
-    held: &Held,
+    held: &ConnectionGuard,
     stream: StreamId,
-    wish: Wish,
+    wish: StreamInterest,
     context: &Context,
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
     // Reading causes a packet only occasionally: an update of flow control.
     let says = |connection: &mut proto::connection::Connection| {
-        wish != Wish::Read || connection.streams().is_none_or(|streams| streams.has_control())
+        wish != StreamInterest::Read || connection.streams().is_none_or(|streams| streams.has_control())
     };
-    let act = |connection: &mut proto::connection::Connection, entry: &mut Entry, _| {
+    let act = |connection: &mut proto::connection::Connection, entry: &mut ConnectionSlot, _| {
         // Data received before the end can still be read, and nothing can be written.
-        let may = entry.closed.is_none() || wish == Wish::Read;
+        let may = entry.closed.is_none() || wish == StreamInterest::Read;
         let outcome = connection.streams().filter(|_| may).map_or(Poll::Pending, act);
         match (&outcome, &entry.closed) {
             (Poll::Pending, Some(closed)) => Poll::Ready(Err(Error::Closed(closed.clone()))),
@@ -43,7 +43,7 @@ fn poll_stream<T>(
 
 /// The sending end of a stream. When it is dropped before it is finished, the stream is reset.
 pub struct SendStream {
-    held: Arc<Held>,
+    held: Arc<ConnectionGuard>,
     stream: StreamId,
     is_finished: bool,
     /// The code with which it was reset here.
@@ -57,7 +57,7 @@ impl fmt::Debug for SendStream {
 }
 
 impl SendStream {
-    pub(crate) fn new(held: Arc<Held>, stream: StreamId) -> Self {
+    pub(crate) fn new(held: Arc<ConnectionGuard>, stream: StreamId) -> Self {
         Self { held, stream, is_finished: false, was_reset: None }
     }
 
@@ -75,9 +75,11 @@ impl SendStream {
     }
 
     pub(crate) fn poll_write(&mut self, context: &Context, data: &[u8]) -> Poll<Result<usize, Error>> {
-        poll_stream(&self.held, self.stream, Wish::Write, context, |streams| match streams.write(self.stream, data) {
-            Ok(0) if !data.is_empty() => Poll::Pending,
-            written => Poll::Ready(written.map_err(Error::from)),
+        poll_stream(&self.held, self.stream, StreamInterest::Write, context, |streams| {
+            match streams.write(self.stream, data) {
+                Ok(0) if !data.is_empty() => Poll::Pending,
+                written => Poll::Ready(written.map_err(Error::from)),
+            }
         })
     }
 
@@ -138,7 +140,7 @@ impl SendStream {
                     Err(WriteError::Finished) => *is_finished = true,
                     _ => {}
                 }
-                entry.wish(self.stream, Wish::Delivery, context);
+                entry.wish(self.stream, StreamInterest::Delivery, context);
                 Poll::Pending
             })
         })
@@ -193,7 +195,7 @@ impl io::Write for SendStream {
 
 /// The receiving end of a stream. When it is dropped before its end was read, the peer is asked to stop sending.
 pub struct RecvStream {
-    held: Arc<Held>,
+    held: Arc<ConnectionGuard>,
     stream: StreamId,
     has_ended: bool,
 }
@@ -205,7 +207,7 @@ impl fmt::Debug for RecvStream {
 }
 
 impl RecvStream {
-    pub(crate) fn new(held: Arc<Held>, stream: StreamId) -> Self {
+    pub(crate) fn new(held: Arc<ConnectionGuard>, stream: StreamId) -> Self {
         Self { held, stream, has_ended: false }
     }
 
@@ -233,10 +235,11 @@ impl RecvStream {
             return Poll::Ready(Ok(0));
         }
         let stream = self.stream;
-        let read = poll_stream(&self.held, stream, Wish::Read, context, |streams| match streams.read(stream, out) {
-            Err(ReadError::Blocked) | Ok(Read { bytes: 0, ends: false }) => Poll::Pending,
-            read => Poll::Ready(read.map_err(Error::from)),
-        });
+        let read =
+            poll_stream(&self.held, stream, StreamInterest::Read, context, |streams| match streams.read(stream, out) {
+                Err(ReadError::Blocked) | Ok(ReadResult { bytes: 0, ends: false }) => Poll::Pending,
+                read => Poll::Ready(read.map_err(Error::from)),
+            });
         read.map_ok(|read| {
             self.has_ended = read.ends;
             read.bytes
@@ -272,10 +275,12 @@ impl RecvStream {
         }
         let stream = self.stream;
         let ended = poll_fn(|context| {
-            poll_stream(&self.held, stream, Wish::Read, context, |streams| match streams.read(stream, &mut []) {
-                Ok(Read { ends: true, .. }) => Poll::Ready(Ok(())),
-                Err(ReadError::Blocked) | Ok(_) => Poll::Pending,
-                Err(error) => Poll::Ready(Err(error.into())),
+            poll_stream(&self.held, stream, StreamInterest::Read, context, |streams| {
+                match streams.read(stream, &mut []) {
+                    Ok(ReadResult { ends: true, .. }) => Poll::Ready(Ok(())),
+                    Err(ReadError::Blocked) | Ok(_) => Poll::Pending,
+                    Err(error) => Poll::Ready(Err(error.into())),
+                }
             })
         })
         .await;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use laws::{Fixed, Law, Path, fixed};
-use proto::closed::{Closed, Code};
+use laws::{Fixed, Law, PathInfo, fixed};
+use proto::closed::{CloseCode, Closed};
 use proto::connection::Liveness;
 use proto::identity::Trust;
 use proto::secret::Secret;
@@ -52,7 +52,7 @@ fn bytes_cross_on_one_path_and_on_several() {
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
             // The listener closes when it is notified that all was read.
-            assert!(matches!(connection.closed().await, Closed::There { code: Code::NONE, .. }));
+            assert!(matches!(connection.closed().await, Closed::There { code: CloseCode::NONE, .. }));
         });
         listening.join().unwrap();
     }
@@ -75,7 +75,7 @@ fn a_probe_is_answered_while_a_connection_lasts() {
     }
     let resumption = there.resumption(&secret).unwrap();
     assert!(resumption != secret && Some(resumption) == connection.resumption(&secret));
-    connection.close(Code::NONE, "");
+    connection.close(CloseCode::NONE, "");
     assert!(matches!(wait(connection.probe()), Err(Error::Closed(Closed::Here { .. }))));
     wait(there.closed());
     assert!(matches!(wait(there.probe()), Err(Error::Closed(Closed::There { .. }))));
@@ -86,8 +86,8 @@ fn a_probe_is_answered_while_a_connection_lasts() {
 fn long_packets_cross_and_are_counted() {
     let mut config = config(1);
     // Fits into the sockets' buffers: nothing is lost.
-    let window = [("window", laws::catalog::Value::Bytes(units::Bytes::new(100_000)))];
-    let law = move |path: &Path| laws::catalog::build(laws::catalog::Kind::Fixed, path, &window).unwrap();
+    let window = [("window", laws::catalog::ParamValue::Bytes(units::Bytes::new(100_000)))];
+    let law = move |path: &PathInfo| laws::catalog::build(laws::catalog::LawKind::Fixed, path, &window).unwrap();
     config.settings.law = Arc::new(law);
     config.settings.max_packet = 65_527;
     let listener = listen(&config);
@@ -132,7 +132,7 @@ fn long_packets_cross_and_are_counted() {
         );
         assert!(stats.packets_sent - before < total as u64 / 8_000, "{before} {stats:?}");
     });
-    caller.end(Code::NONE, "");
+    caller.end(CloseCode::NONE, "");
     listening.join().unwrap();
 }
 
@@ -197,7 +197,7 @@ fn who_is_not_known_is_refused() {
             Err(refused) => refused,
         }
     });
-    assert!(matches!(refused, Error::Closed(Closed::There { code: Code::REFUSED, .. })), "{refused}");
+    assert!(matches!(refused, Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })), "{refused}");
     let other = Trust::Fingerprint(proto::identity::Fingerprint::new([0; 32]));
     let wrong = wait(endpoint.connect(address, other, None)).err().unwrap();
     assert!(matches!(wrong, Error::Closed(Closed::Here { .. })), "{wrong}");
@@ -253,7 +253,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
     let connections: Vec<_> = [20_000, 50_000]
         .into_iter()
         .map(|window| {
-            let law = move |path: &Path| {
+            let law = move |path: &PathInfo| {
                 let params = fixed::Params { window: units::Bytes::new(window), ..fixed::Params::for_path(path) };
                 Law::Fixed(Fixed::new(path, params))
             };
@@ -289,7 +289,7 @@ fn connections_may_have_ports_and_settings_of_their_own() {
 #[test]
 fn laws_hear_what_is_announced() {
     let mut config = config(1);
-    let law = |path: &Path| laws::catalog::build(laws::catalog::Kind::Strait, path, &[]).unwrap();
+    let law = |path: &PathInfo| laws::catalog::build(laws::catalog::LawKind::Strait, path, &[]).unwrap();
     config.settings.law = Arc::new(law);
     config.settings.line_rate = units::Rate::from_gbps(100);
     let listener = listen(&config);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use proto::identity::Trust;
 use proto::secret::Secret;
 use testing::{PATIENCE, eventually};
@@ -237,7 +237,7 @@ fn one_ticket_lets_in_one_of_two_callers_at_once() {
                         };
                         match called {
                             Ok(_) => 1,
-                            Err(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => 0,
+                            Err(Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })) => 0,
                             Err(error) => panic!("{error}"),
                         }
                     })
@@ -276,10 +276,10 @@ fn a_listener_that_ends_says_so_on_all_threads() {
             connection
         })
     });
-    listener.end(Code(0x1000), "enough");
+    listener.end(CloseCode(0x1000), "enough");
     for connection in connections {
         let closed = wait(connection.closed());
-        assert!(matches!(closed, Closed::There { code: Code(0x1000), .. }), "{closed}");
+        assert!(matches!(closed, Closed::There { code: CloseCode(0x1000), .. }), "{closed}");
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::args::BenchCodesArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::sheet::{check_csv, print_records};
 use crate::table::fitted;
 use study::Stopwatch;
@@ -31,7 +31,7 @@ const RING: usize = 256 << 20;
 
 /// One code, packet size, engine and cache; the shape of `bench codes --json`.
 #[derive(Clone, Default, Debug, Serialize)]
-struct Measured {
+struct CodeMeasurement {
     name: String,
     engine: &'static str,
     cache: &'static str,
@@ -80,7 +80,7 @@ const KEYS: [&str; 10] = [
     "repair_two_bytes_per_s",
 ];
 
-pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
+pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &[TABLE])?;
     let engines: Vec<Engine> = match args.engine {
         Some(engine) => vec![engine],
@@ -95,15 +95,17 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
     if chosen.is_empty() {
         let example = Workload { engine: Engine::fastest(), shape: SHAPES[0], cold: false }.name();
         let only = &args.only;
-        return Err(Failure::Input(format!("error: no workload's name contains `{only}`; they are as `{example}`")));
+        return Err(CommandFailure::Input(format!(
+            "error: no workload's name contains `{only}`; they are as `{example}`"
+        )));
     }
     crate::interrupt::listen();
     let mut rows = Vec::new();
     for workload in chosen {
         if crate::interrupt::interrupted() {
-            return Err(Failure::Interrupted("nothing is reported".to_owned()));
+            return Err(CommandFailure::Interrupted("nothing is reported".to_owned()));
         }
-        rows.push(measure(workload, args.runs).map_err(|error| Failure::Input(format!("error: {error}")))?);
+        rows.push(measure(workload, args.runs).map_err(|error| CommandFailure::Input(format!("error: {error}")))?);
     }
     if args.json {
         return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
@@ -114,10 +116,10 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
     print(&table(&rows))
 }
 
-fn measure(workload: Workload, runs: u16) -> Result<Measured, codes::Error> {
+fn measure(workload: Workload, runs: u16) -> Result<CodeMeasurement, codes::Error> {
     let Workload { engine, shape: (data, parity, length), cold } = workload;
     let code = Code::with_engine(data, parity, engine)?;
-    let mut ring = Ring::new(code.packets(), length, cold);
+    let mut ring = BlockArena::new(code.packets(), length, cold);
     let bytes = data * length;
 
     let mut blocks = ring.blocks(|place| place >= data);
@@ -136,7 +138,7 @@ fn measure(workload: Workload, runs: u16) -> Result<Measured, codes::Error> {
     };
     let one = repair(1)?;
     let two = if parity > 1 { Some(repair(2)?) } else { None };
-    Ok(Measured {
+    Ok(CodeMeasurement {
         name: workload.name(),
         engine: engine.name(),
         cache: workload.cache(),
@@ -152,10 +154,10 @@ fn measure(workload: Workload, runs: u16) -> Result<Measured, codes::Error> {
 
 /// Bytes per second in the best of several runs: disturbances only ever make a run slower.
 fn rate(
-    blocks: &mut [Block<'_>],
+    blocks: &mut [BenchBlock<'_>],
     bytes: usize,
     runs: u16,
-    mut work: impl FnMut(&mut Block<'_>) -> Result<(), codes::Error>,
+    mut work: impl FnMut(&mut BenchBlock<'_>) -> Result<(), codes::Error>,
 ) -> Result<f64, codes::Error> {
     let (mut best, mut next) = (0.0_f64, 0);
     for _ in 0..runs {
@@ -178,20 +180,20 @@ fn rate(
 }
 
 /// Memory for one block, or for more than caches hold.
-struct Ring {
+struct BlockArena {
     bytes: Vec<u8>,
     packets: usize,
     length: usize,
 }
 
 /// A block's packets: those that are written, and the others, alone and in their places.
-struct Block<'a> {
+struct BenchBlock<'a> {
     present: Vec<&'a [u8]>,
     arrived: Vec<Option<&'a [u8]>>,
     written: Vec<&'a mut [u8]>,
 }
 
-impl Ring {
+impl BlockArena {
     fn new(packets: usize, length: usize, cold: bool) -> Self {
         let block = packets * Self::stride(length);
         let blocks = if cold { RING / block } else { 1 };
@@ -202,12 +204,12 @@ impl Ring {
         length.next_multiple_of(LINE) + LINE
     }
 
-    fn blocks(&mut self, is_written: impl Fn(usize) -> bool) -> Vec<Block<'_>> {
+    fn blocks(&mut self, is_written: impl Fn(usize) -> bool) -> Vec<BenchBlock<'_>> {
         let start = self.bytes.as_ptr().align_offset(LINE).min(LINE);
         let stride = Self::stride(self.length);
         let blocks = self.bytes[start..].chunks_exact_mut(self.packets * stride);
         let block = |bytes| {
-            let mut block = Block { present: Vec::new(), arrived: Vec::new(), written: Vec::new() };
+            let mut block = BenchBlock { present: Vec::new(), arrived: Vec::new(), written: Vec::new() };
             let packets = <[u8]>::chunks_exact_mut(bytes, stride).map(|packet| &mut packet[..self.length]);
             for (place, packet) in packets.enumerate() {
                 if is_written(place) {
@@ -224,7 +226,7 @@ impl Ring {
     }
 }
 
-fn table(rows: &[Measured]) -> String {
+fn table(rows: &[CodeMeasurement]) -> String {
     let mut table = fitted();
     table.set_header([
         "code",
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn blocks_are_encoded_and_repaired() {
         let code = Code::new(8, 2).unwrap();
-        let mut ring = Ring::new(10, 100, false);
+        let mut ring = BlockArena::new(10, 100, false);
         for (place, byte) in ring.bytes.iter_mut().enumerate() {
             *byte = (place / 7) as u8;
         }
@@ -287,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_cold_ring_is_larger_than_caches() {
-        let mut ring = Ring::new(40, 4_096, true);
+        let mut ring = BlockArena::new(40, 4_096, true);
         let blocks = ring.blocks(|place| place == 39);
         assert!(blocks.len() * 40 * 4_096 > 240 << 20);
         assert!(blocks.iter().all(|block| block.present.len() == 39 && block.written.len() == 1));
@@ -295,7 +297,7 @@ mod tests {
 
     #[test]
     fn columns_are_the_keys_of_a_record() {
-        let record = json!(Measured::default());
+        let record = json!(CodeMeasurement::default());
         let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(known, BTreeSet::from(KEYS));
     }

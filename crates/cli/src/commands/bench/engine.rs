@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::args::BenchEngineArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::sheet::{check_csv, print_records};
 use study::Stopwatch;
 
 /// One measured workload; the shape of `bench engine --json`.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
-struct Measured {
+struct EngineMeasurement {
     name: String,
     threads: usize,
     packet_hops: u64,
@@ -78,7 +78,7 @@ const KEYS: [&str; 11] = [
     "peak_rss_bytes",
 ];
 
-pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
+pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), CommandFailure> {
     if let Some(name) = &args.measure {
         return measure_here(name, args.threads);
     }
@@ -88,7 +88,7 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
     if chosen.is_empty() {
         let names = names.join(", ");
         let more = if args.scaling { "" } else { "; --scaling adds more" };
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: no workload's name contains `{}`; there are {names}{more}",
             args.only
         )));
@@ -109,22 +109,22 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
 }
 
 /// The best of several runs: disturbances only ever make a run slower.
-fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
+fn best(name: &str, threads: usize, runs: u16) -> Result<EngineMeasurement, CommandFailure> {
     crate::interrupt::listen();
-    let mut best: Option<Measured> = None;
+    let mut best: Option<EngineMeasurement> = None;
     for _ in 0..runs {
         if crate::interrupt::interrupted() {
-            return Err(Failure::Interrupted("nothing is reported".to_owned()));
+            return Err(CommandFailure::Interrupted("nothing is reported".to_owned()));
         }
         let run = measure_apart(name, threads)?;
         if best.as_ref().is_none_or(|best| run.wall_s < best.wall_s) {
             best = Some(run);
         }
     }
-    best.ok_or_else(|| Failure::Run(anyhow::anyhow!("no run of {name}")))
+    best.ok_or_else(|| CommandFailure::Run(anyhow::anyhow!("no run of {name}")))
 }
 
-fn measure_apart(name: &str, threads: usize) -> Result<Measured, Failure> {
+fn measure_apart(name: &str, threads: usize) -> Result<EngineMeasurement, CommandFailure> {
     let threads = threads.to_string();
     let output = crate::again()
         .args(["bench", "engine", "--measure", name, "--threads", &threads])
@@ -132,25 +132,25 @@ fn measure_apart(name: &str, threads: usize) -> Result<Measured, Failure> {
         .map_err(anyhow::Error::from)?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(Failure::Run(anyhow::anyhow!("workload {name} failed: {text}")));
+        return Err(CommandFailure::Run(anyhow::anyhow!("workload {name} failed: {text}")));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| Failure::Run(error.into()))
+    serde_json::from_slice(&output.stdout).map_err(|error| CommandFailure::Run(error.into()))
 }
 
-fn measure_here(name: &str, threads: usize) -> Result<(), Failure> {
+fn measure_here(name: &str, threads: usize) -> Result<(), CommandFailure> {
     let Some(workload) = workloads(true).into_iter().find(|workload| workload.name == name) else {
-        return Err(Failure::Input(format!("error: no workload `{name}`")));
+        return Err(CommandFailure::Input(format!("error: no workload `{name}`")));
     };
     let overrides = Overrides { set: workload.set, ..Overrides::default() };
     let scenario = parse(workload.text, name, &overrides)?;
     let Some(run) = scenario.runs().into_iter().next() else {
-        return Err(Failure::Input(format!("error: workload `{name}` has no run")));
+        return Err(CommandFailure::Input(format!("error: workload `{name}` has no run")));
     };
     let built = run.build()?;
     let clock = Stopwatch::start();
     let outcome = engine::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true);
     let times = clock.times();
-    let measured = Measured {
+    let measured = EngineMeasurement {
         name: name.to_owned(),
         threads,
         packet_hops: outcome.engine.packet_hops,
@@ -166,7 +166,7 @@ fn measure_here(name: &str, threads: usize) -> Result<(), Failure> {
     print(&json!(measured).to_string())
 }
 
-fn table(rows: &[Measured]) -> String {
+fn table(rows: &[EngineMeasurement]) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header([
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn columns_are_the_keys_of_a_record() {
-        let record = json!(Measured::default());
+        let record = json!(EngineMeasurement::default());
         let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(known, BTreeSet::from(KEYS));
     }

@@ -9,10 +9,10 @@ mod transport {
     //! `narrows bench transport`, which needs Linux, and the transport.
 
     use crate::args::BenchTransportArgs;
-    use crate::exit::Failure;
+    use crate::exit::CommandFailure;
 
-    pub(crate) fn transport(_: &BenchTransportArgs) -> Result<(), Failure> {
-        Err(Failure::Input(
+    pub(crate) fn transport(_: &BenchTransportArgs) -> Result<(), CommandFailure> {
+        Err(CommandFailure::Input(
             "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default"
                 .into(),
         ))

@@ -3,32 +3,32 @@
 use emulator::RouterOutcome;
 use experiment::Setup;
 use fabric::LinkId;
-use laws::catalog::Marks;
+use laws::catalog::EcnSupport;
 use scenario::{BuiltRun, FlowClass};
 use units::{Bytes, Rate, Span};
 
 use crate::args::EmulateArgs;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Each host is a namespace with a kernel's TCP of its own.
-const MOST_HOSTS: usize = 64;
+const MAX_HOSTS: usize = 64;
 
 /// More than one thread passes on.
-const MOST_RATE: Rate = Rate::from_gbps(10);
+const MAX_RATE: Rate = Rate::from_gbps(10);
 
 /// Base round trips under this are of the order of the emulator's own lateness.
-const LEAST_RTT: Span = Span::from_us(200);
+const MIN_RTT: Span = Span::from_us(200);
 
 /// TCP's header and that of IPv4, with time stamps; IPv6 has 20 more.
 const TCP_IPV4: u32 = 52;
 
 /// Refuses runs that cannot be emulated.
-pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
+pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
+    let refused = |what: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {what}")));
     let hosts = setup.network.hosts().len();
-    if hosts > MOST_HOSTS {
-        return refused(format!("[topology] has {hosts} hosts, and at most {MOST_HOSTS} are emulated"));
+    if hosts > MAX_HOSTS {
+        return refused(format!("[topology] has {hosts} hosts, and at most {MAX_HOSTS} are emulated"));
     }
     let wire = setup.host.mss + setup.host.header;
     if !(1_280..=65_535).contains(&wire) {
@@ -40,12 +40,12 @@ pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
 }
 
 /// Refuses settings that the kernel's TCP does not support.
-pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
+    let refused = |what: String| Err(CommandFailure::Input(format!("error: real packets cannot do this: {what}")));
     let flows = setup.flows.len();
-    if args.command.is_empty() && flows > emulator::MOST_FLOWS {
-        return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MOST_FLOWS));
+    if args.command.is_empty() && flows > emulator::MAX_FLOWS {
+        return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MAX_FLOWS));
     }
     Ok(())
 }
@@ -56,14 +56,14 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let own_traffic = args.command.is_empty();
     let mut said = Vec::new();
     let rate = busiest(setup);
-    if own_traffic && rate > MOST_RATE {
+    if own_traffic && rate > MAX_RATE {
         said.push(format!(
-            "the flows' narrowest links carry {rate} together, and one thread passes on up to some {MOST_RATE}: the \
+            "the flows' narrowest links carry {rate} together, and one thread passes on up to some {MAX_RATE}: the \
              emulator may be the bottleneck"
         ));
     }
     let rtt = built.report.intra_rtt.into_iter().chain(built.report.inter_rtt).map(|range| range.min).min();
-    if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
+    if let Some(rtt) = rtt.filter(|&rtt| rtt < MIN_RTT) {
         said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
     }
     said
@@ -115,7 +115,7 @@ fn busiest(setup: &Setup) -> Rate {
 /// TCP counted for the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
     let setup = &built.setup;
-    let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, Marks::Heard));
+    let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, EcnSupport::Heard));
     if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(hears) {
         return None;
     }

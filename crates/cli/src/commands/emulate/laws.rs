@@ -1,18 +1,18 @@
 //! The kernel's congestion control for each of our laws: one of its own, or the law itself as BPF.
 
 use emulator::{LawStateReader, check_congestion};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use scenario::{BuiltRun, FlowClass, Run};
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// Returns whether a law can run as BPF.
-fn is_ours(law: Kind) -> bool {
-    law.info().linux.is_none() && kernel::Row::of(law).is_some()
+fn is_ours(law: LawKind) -> bool {
+    law.info().linux.is_none() && kernel::KernelLaw::of(law).is_some()
 }
 
 /// The kernel's congestion controls for a run, for as long as it is kept.
-pub(super) struct Provided {
+pub(super) struct LoadedLaws {
     /// By class of flow.
     pub(super) names: Vec<String>,
     /// Decoder of the state of laws of ours.
@@ -21,7 +21,7 @@ pub(super) struct Provided {
     loaded: Vec<kernel::Loaded>,
 }
 
-impl Provided {
+impl LoadedLaws {
     /// Returns names without anything of the kernel: a transport in user space makes the laws itself.
     pub(super) fn of_user_space(built: &BuiltRun) -> Self {
         Self {
@@ -52,9 +52,9 @@ impl Provided {
 }
 
 /// Refuses laws that do not exist in the kernel, without loading any.
-pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
+pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), CommandFailure> {
     if let Some(law) = built.laws.brought().next() {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {}, an external law in {}, which no kernel has\nhelp: `--scheme NAME` chooses one of the \
              scenario's schemes",
             run.scheme, law.name, law.language,
@@ -66,14 +66,14 @@ pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
+fn check_one(run: &Run, law: LawKind) -> Result<(), CommandFailure> {
     let title = law.info().title;
     let chooses = "`--scheme NAME` chooses one of the scenario's schemes";
     let Some(name) = law.info().linux else {
         if !is_ours(law) {
-            let can = |&kind: &Kind| kind.info().linux.is_some() || is_ours(kind);
-            let known: Vec<&str> = Kind::ALL.into_iter().filter(can).map(|kind| kind.info().name).collect();
-            return Err(Failure::Input(format!(
+            let can = |&kind: &LawKind| kind.info().linux.is_some() || is_ours(kind);
+            let known: Vec<&str> = LawKind::ALL.into_iter().filter(can).map(|kind| kind.info().name).collect();
+            return Err(CommandFailure::Input(format!(
                 "error: the scheme `{}` runs {title}, which no kernel has\nhelp: real packets are sent under {}; {chooses}",
                 run.scheme,
                 known.join(", "),
@@ -82,7 +82,7 @@ fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
         if cfg!(feature = "bpf") {
             return Ok(());
         }
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {title}, which this build of narrows cannot load into the kernel\nhelp: \
              `narrows kernel doctor` says what building it needs; {chooses}",
             run.scheme,
@@ -90,7 +90,7 @@ fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
     };
     match check_congestion(name) {
         Ok(()) => Ok(()),
-        Err(emulator::Error::UnknownCongestion { available, .. }) => Err(Failure::Input(format!(
+        Err(emulator::Error::UnknownCongestion { available, .. }) => Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {title}, and the kernel has no `{name}`; it has {available}\nhelp: load its \
              module; {chooses}",
             run.scheme,
@@ -100,23 +100,23 @@ fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
 }
 
 /// The laws of both classes of flows, those inside a datacenter first: [`check`] has refused external ones.
-fn plan(built: &BuiltRun) -> Vec<(Kind, &[(&'static str, Value)])> {
+fn plan(built: &BuiltRun) -> Vec<(LawKind, &[(&'static str, ParamValue)])> {
     [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| built.laws.law(class)).collect()
 }
 
 /// Checks that the kernel has the laws that a run needs.
 #[cfg(not(feature = "bpf"))]
-pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
+pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
     check(run, built)?;
     let names = plan(built).iter().filter_map(|&(law, _)| law.info().linux).map(str::to_owned).collect();
-    Ok(Provided { names, law_state: None })
+    Ok(LoadedLaws { names, law_state: None })
 }
 
 /// Ensures that the kernel has the laws that a run needs: laws of ours are loaded under names of this process.
 #[cfg(feature = "bpf")]
-pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
+pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<LoadedLaws, CommandFailure> {
     check(run, built)?;
-    let mut provided = Provided { names: Vec::new(), law_state: None, loaded: Vec::new() };
+    let mut provided = LoadedLaws { names: Vec::new(), law_state: None, loaded: Vec::new() };
     let mut watchers = Vec::new();
     let plan = plan(built);
     for (class, (law, settings)) in plan.iter().enumerate() {
@@ -124,7 +124,7 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
             provided.names.push(name.to_owned());
         } else if class == 1 && plan[0] == plan[1] {
             provided.names.push(provided.names[0].clone());
-        } else if let Some(row) = kernel::Row::of(*law) {
+        } else if let Some(row) = kernel::KernelLaw::of(*law) {
             // At most 15 bytes: the longest name of a law, the longest number of a process, and the class.
             let name = format!("{}{}{}", row.name, std::process::id(), ["a", "b"][class]);
             let settings = told(built, settings);
@@ -143,7 +143,7 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
 /// Returns the law's settings for its path: the slowest link that a flow crosses. The base round trip is the
 /// handshake's, as anywhere in a kernel.
 #[cfg(feature = "bpf")]
-fn told(built: &BuiltRun, settings: &[(&'static str, Value)]) -> kernel::Settings {
+fn told(built: &BuiltRun, settings: &[(&'static str, ParamValue)]) -> kernel::Settings {
     let setup = &built.setup;
     let rates = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).line_rate);
     kernel::Settings {
@@ -164,7 +164,7 @@ impl LawStateReader for LawWatchers {
         self.0.iter().map(kernel::SocketWatcher::map).collect()
     }
 
-    fn decode(&self, socket: &inet_diag::Socket) -> Option<emulator::LawReading> {
+    fn decode(&self, socket: &inet_diag::DiagSocket) -> Option<emulator::LawReading> {
         let law = self.0.iter().find_map(|watcher| watcher.law_state(socket))?;
         Some(emulator::LawReading { acted: law.acted, trace: law.trace })
     }
@@ -172,10 +172,10 @@ impl LawStateReader for LawWatchers {
 
 /// Returns whether a law with optional ECN is set to use it.
 pub(super) fn asks_for_ecn(built: &BuiltRun) -> bool {
-    settings(built).any(|(_, name, value)| name == "ecn" && value == Value::Switch(true))
+    settings(built).any(|(_, name, value)| name == "ecn" && value == ParamValue::Switch(true))
 }
 
 /// Returns the parameters of laws that the scenario sets: law, name, value.
-fn settings(built: &BuiltRun) -> impl Iterator<Item = (Kind, &'static str, Value)> {
+fn settings(built: &BuiltRun) -> impl Iterator<Item = (LawKind, &'static str, ParamValue)> {
     plan(built).into_iter().flat_map(|(law, settings)| settings.iter().map(move |&(name, value)| (law, name, value)))
 }

@@ -9,23 +9,23 @@ mod programs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use emulator::{Emulated, Options};
+use emulator::{Emulated, RunOptions};
 use fabric::{LinkId, Network};
 use results::store::{RUNS, run_folder};
-use results::{Class, Emulator, RunInfo, RunResults, Soundness};
+use results::{Class, Emulator, RunInfo, RunResults, Validity};
 use scenario::{BuiltRun, Overrides, RealHost, Run};
-use study::{Host, One, Stopwatch, StudySize, program};
+use study::{Backend, RunSpec, Stopwatch, StudySize, program};
 
 use crate::args::{Common, EmulateArgs, Stack};
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 use crate::interrupt::interrupted;
-use crate::named_file::{Kind, NamedFile, outside_of, resolved};
+use crate::named_file::{NamedFile, OutputKind, outside_of, resolved};
 use crate::sheet::check_csv;
 
 /// The option that names captures.
 const PCAP: &str = "--pcap";
 
-pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
+pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &super::run::TABLES)?;
     let common = Common {
         set: args.set.clone(),
@@ -52,9 +52,9 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
 }
 
 /// Fails the command if a requested capture could not get its name. The results of the runs are written by then.
-fn ended(ran: Result<(), Failure>, unnamed: &[String]) -> Result<(), Failure> {
+fn ended(ran: Result<(), CommandFailure>, unnamed: &[String]) -> Result<(), CommandFailure> {
     match ran {
-        Ok(()) if !unnamed.is_empty() => Err(Failure::Run(anyhow::anyhow!(unnamed.join("\n")))),
+        Ok(()) if !unnamed.is_empty() => Err(CommandFailure::Run(anyhow::anyhow!(unnamed.join("\n")))),
         ran => {
             for said in unnamed {
                 tell(said);
@@ -90,13 +90,13 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
 }
 
 /// The maximum size of a TCP packet for a device: at least one segment, at most the device's limit.
-fn burst(args: &EmulateArgs) -> Result<Option<u32>, Failure> {
+fn burst(args: &EmulateArgs) -> Result<Option<u32>, CommandFailure> {
     let Some(text) = &args.burst else { return Ok(None) };
     let burst = scenario::argument::bytes("--burst", text)?.get();
     if (1_500..=65_536).contains(&burst) {
         return Ok(Some(burst as u32));
     }
-    Err(Failure::Input(format!("error: --burst {text}: expected 1500 B to 64 KiB")))
+    Err(CommandFailure::Input(format!("error: --burst {text}: expected 1500 B to 64 KiB")))
 }
 
 /// The emulator.
@@ -108,7 +108,7 @@ struct Emulation<'a> {
     unnamed: Mutex<Vec<String>>,
 }
 
-impl Host for Emulation<'_> {
+impl Backend for Emulation<'_> {
     fn one_at_a_time(&self) -> bool {
         true
     }
@@ -126,7 +126,7 @@ impl Host for Emulation<'_> {
         Ok(self.refuse(run, built, of)?)
     }
 
-    fn run(&self, one: One<'_>) -> Result<RunResults, study::Error> {
+    fn run(&self, one: RunSpec<'_>) -> Result<RunResults, study::Error> {
         Ok(self.emulate(one)?)
     }
 }
@@ -142,7 +142,7 @@ impl Emulation<'_> {
     }
 
     /// Refuses runs that cannot be emulated, before the first one begins.
-    fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), Failure> {
+    fn refuse(&self, run: &Run, built: &BuiltRun, of: StudySize) -> Result<(), CommandFailure> {
         checks::refuse(built)?;
         match self.args.stack {
             Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
@@ -154,9 +154,9 @@ impl Emulation<'_> {
         let captures = self.ports(network, run, of)?;
         for (number, (_, file)) in captures.iter().enumerate() {
             outside_of(file, &self.out, PCAP)?;
-            NamedFile::new(file, Kind::Capture, PCAP)?;
+            NamedFile::new(file, OutputKind::Capture, PCAP)?;
             if captures[..number].iter().any(|(_, other)| resolved(file) == resolved(other)) {
-                return Err(Failure::Input(format!(
+                return Err(CommandFailure::Input(format!(
                     "error: {PCAP} names `{}` for two ports; expected a file a port",
                     file.display()
                 )));
@@ -174,12 +174,12 @@ impl Emulation<'_> {
     }
 
     /// Does a run.
-    fn emulate(&self, One { run, built, info, of, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+    fn emulate(&self, RunSpec { run, built, info, of, board, .. }: RunSpec<'_>) -> Result<RunResults, CommandFailure> {
         let mut provided = match self.args.stack {
             Stack::Kernel => laws::provide(run, &built)?,
-            Stack::Narrows => laws::Provided::of_user_space(&built),
+            Stack::Narrows => laws::LoadedLaws::of_user_space(&built),
         };
-        let options = Options {
+        let options = RunOptions {
             congestion: provided.names.clone(),
             ecn: laws::asks_for_ecn(&built),
             ipv6: self.args.ipv6,
@@ -191,7 +191,7 @@ impl Emulation<'_> {
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
             let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
-            let mut watch = |progress: emulator::Progress| {
+            let mut watch = |progress: emulator::TrafficProgress| {
                 line.update_real(progress.now, progress.completed);
                 !interrupted()
             };
@@ -208,7 +208,7 @@ impl Emulation<'_> {
         };
         let times = clock.times();
         if emulated.outcome.interrupted || interrupted() {
-            return Err(Failure::Interrupted(String::new()));
+            return Err(CommandFailure::Interrupted(String::new()));
         }
         let unnamed = emulated.router.captures_unnamed.iter().cloned();
         self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).extend(unnamed);
@@ -282,20 +282,20 @@ impl Emulation<'_> {
             router_wait: of_wall(pressure.router),
             stolen: of_wall(pressure.stolen),
             stalled: of_wall(pressure.stalled),
-            soundness: Soundness::default(),
+            soundness: Validity::default(),
         };
         info.emulator = Some(measured.judged());
         info
     }
 
     /// The ports that are captured, and where to. Of several runs, each has files of its own.
-    fn ports(&self, network: &Network, run: &Run, of: StudySize) -> Result<Vec<(LinkId, PathBuf)>, Failure> {
+    fn ports(&self, network: &Network, run: &Run, of: StudySize) -> Result<Vec<(LinkId, PathBuf)>, CommandFailure> {
         let all = || (0..network.links().len() as u32).map(LinkId);
         let find = |(port, file): &(String, PathBuf)| {
             let link = all().find(|&link| network.link_name(link) == *port).ok_or_else(|| {
                 let names: Vec<String> = all().map(|link| network.link_name(link)).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                Failure::unknown(&format!("--pcap: the network has no port `{port}`"), port, &names)
+                CommandFailure::unknown(&format!("--pcap: the network has no port `{port}`"), port, &names)
             })?;
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             // Named like the runs' folders, so that each run has a file of its own.

@@ -1,19 +1,19 @@
 //! The scenario's flows over the transport, which this build does not have.
 
-use emulator::{Emulated, Options, Progress};
+use emulator::{Emulated, RunOptions, TrafficProgress};
 use scenario::{BuiltRun, Run};
 
 use crate::args::EmulateArgs;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
-fn absent() -> Failure {
-    Failure::Input(
+fn absent() -> CommandFailure {
+    CommandFailure::Input(
         "error: --stack narrows: this build has no transport: it needs the feature `transport`, which is on by default"
             .into(),
     )
 }
 
-pub(super) fn refuse(_: &Run, _: &BuiltRun, _: &EmulateArgs) -> Result<(), Failure> {
+pub(super) fn refuse(_: &Run, _: &BuiltRun, _: &EmulateArgs) -> Result<(), CommandFailure> {
     Err(absent())
 }
 
@@ -21,6 +21,10 @@ pub(super) fn warnings(_: &BuiltRun, _: bool) -> Vec<String> {
     Vec::new()
 }
 
-pub(super) fn run(_: &BuiltRun, _: Options, _: &mut dyn FnMut(Progress) -> bool) -> Result<Emulated, Failure> {
+pub(super) fn run(
+    _: &BuiltRun,
+    _: RunOptions,
+    _: &mut dyn FnMut(TrafficProgress) -> bool,
+) -> Result<Emulated, CommandFailure> {
     Err(absent())
 }

@@ -5,13 +5,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use emulator::{Hosts, Programs};
+use emulator::{HostNamespaces, Programs};
 use fabric::{HostId, Network};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::args::EmulateArgs;
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 use crate::interrupt::interrupted;
 use study::Stopwatch;
 
@@ -28,11 +28,11 @@ const WATCHED: &str = r#"exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; 
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A host by its name, or its number.
-pub(super) fn host(network: &Network, name: &str) -> Result<HostId, Failure> {
+pub(super) fn host(network: &Network, name: &str) -> Result<HostId, CommandFailure> {
     let names: Vec<&str> = network.hosts().iter().map(|node| network.nodes()[node.index()].name.as_str()).collect();
     let number = name.parse::<usize>().ok().filter(|&number| number < names.len());
     let place = names.iter().position(|known| *known == name).or(number);
-    let unknown = || Failure::unknown(&format!("the network has no host `{name}`"), name, &names);
+    let unknown = || CommandFailure::unknown(&format!("the network has no host `{name}`"), name, &names);
     place.map(|host| HostId(host as u32)).ok_or_else(unknown)
 }
 
@@ -49,11 +49,11 @@ pub(super) struct OfRun<'a> {
 }
 
 impl<'a> Programs for OfRun<'a> {
-    type Error = Failure;
+    type Error = CommandFailure;
     type Background = Vec<Server<'a>>;
 
     /// Starts the servers.
-    fn prepare(&self, hosts: &Hosts) -> Result<Vec<Server<'a>>, Failure> {
+    fn prepare(&self, hosts: &HostNamespaces) -> Result<Vec<Server<'a>>, CommandFailure> {
         let mut servers = Vec::new();
         for (name, command) in &self.args.with {
             let mut shell = hosts.command(host(self.network, name)?, "sh")?;
@@ -66,7 +66,7 @@ impl<'a> Programs for OfRun<'a> {
     }
 
     /// Runs the command.
-    fn work(&self, hosts: &Hosts) -> Result<(), Failure> {
+    fn work(&self, hosts: &HostNamespaces) -> Result<(), CommandFailure> {
         let args = self.args;
         let [program, rest @ ..] = &args.command[..] else { return Ok(()) };
         let on = args.on.as_ref().map_or(Ok(HostId(0)), |name| host(self.network, name))?;
@@ -78,18 +78,18 @@ impl<'a> Programs for OfRun<'a> {
         }
         let status = to_the_end(&mut command, program)?;
         if interrupted() {
-            return Err(Failure::Interrupted(String::new()));
+            return Err(CommandFailure::Interrupted(String::new()));
         }
         if status.success() {
             return Ok(());
         }
-        Err(Failure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
+        Err(CommandFailure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
     }
 }
 
 /// Runs a program until it ends. An interrupt reaches it, too: then it has [`TO_END`] before it is killed.
-fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Failure> {
-    let failed = |error| Failure::Input(format!("error: cannot run `{}`: {error}", program.display()));
+fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, CommandFailure> {
+    let failed = |error| CommandFailure::Input(format!("error: cannot run `{}`: {error}", program.display()));
     let mut child = command.spawn().map_err(failed)?;
     let mut since: Option<Stopwatch> = None;
     loop {
@@ -104,7 +104,7 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
             }
             if clock.elapsed() > 2 * TO_END {
                 let program = program.display();
-                return Err(Failure::Run(anyhow::anyhow!(
+                return Err(CommandFailure::Run(anyhow::anyhow!(
                     "the command `{program}` does not end, although it was killed"
                 )));
             }
@@ -121,13 +121,13 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn start(shell: &mut Command, command: &'a str) -> Result<Self, Failure> {
+    fn start(shell: &mut Command, command: &'a str) -> Result<Self, CommandFailure> {
         let child = shell.process_group(0).spawn();
-        let child = child.map_err(|error| Failure::Input(format!("error: cannot run `{command}`: {error}")))?;
+        let child = child.map_err(|error| CommandFailure::Input(format!("error: cannot run `{command}`: {error}")))?;
         Ok(Self { child, command })
     }
 
-    fn wait_until_it_listens(&mut self) -> Result<(), Failure> {
+    fn wait_until_it_listens(&mut self) -> Result<(), CommandFailure> {
         let clock = Stopwatch::start();
         while clock.elapsed() < UNTIL_LISTENING && !interrupted() {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -136,7 +136,7 @@ impl<'a> Server<'a> {
                 return if status.success() {
                     Ok(())
                 } else {
-                    Err(Failure::Run(anyhow::anyhow!("the command `{command}` failed: {status}")))
+                    Err(CommandFailure::Run(anyhow::anyhow!("the command `{command}` failed: {status}")))
                 };
             }
             if self.listens() {

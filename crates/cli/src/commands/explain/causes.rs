@@ -7,11 +7,11 @@ use results::RunResults;
 use results::attribution::{Attribution, GroupCause, NamedTime, OfRun, RootKind, group_causes, root_words};
 use results::slowest::{GroupBy, SlowGroup, SlowestFlow, slowest};
 use serde_json::{Value, json};
-use study::{Replay, Watch, bins_of, count};
+use study::{Replay, SweepObserver, bins_of, count};
 use units::Span;
 
 use crate::args::ExplainArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, time};
@@ -24,9 +24,9 @@ const GROUPS: usize = 2;
 /// Flows of a group that are explained by default.
 const FLOWS: usize = 10;
 
-pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
+pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), CommandFailure> {
     let groups = groups(args, runs)?;
-    let plan = Plan::new(args, groups);
+    let plan = ReplayPlan::new(args, groups);
     if plan.groups.is_empty() {
         if args.csv.is_asked() {
             return print_csv(&sheets(&[]), args.csv.table());
@@ -34,7 +34,7 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
         return print(if args.json { "[]" } else { "no flow ended" });
     }
     let explained = plan.replay(args, runs)?;
-    let shown: Vec<Shown<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
+    let shown: Vec<ShownGroup<'_>> = plan.groups.iter().map(|group| explained.of(group, runs)).collect();
     if args.json || args.csv.is_asked() {
         let all: Vec<Value> = shown.iter().map(|group| group.json(runs)).collect();
         if args.csv.is_asked() {
@@ -46,9 +46,9 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
         return print(&format!("{:#}", Value::from(all)));
     }
     let room = match shown.len() {
-        _ if args.all => Room { lines: usize::MAX, flows: 5 },
-        1 => Room { lines: LINES - 1, flows: 5 },
-        groups => Room { lines: (LINES - 1) / groups, flows: 2 },
+        _ if args.all => TextLimits { lines: usize::MAX, flows: 5 },
+        1 => TextLimits { lines: LINES - 1, flows: 5 },
+        groups => TextLimits { lines: (LINES - 1) / groups, flows: 2 },
     };
     let texts: Vec<String> = shown.iter().map(|group| group.text(runs, &room)).collect();
     let mut text = texts.concat();
@@ -119,7 +119,7 @@ fn sheets(groups: &[Value]) -> [Sheet; 2] {
 }
 
 /// All groups of the runs, those with the slowest flows first.
-fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Failure> {
+fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, CommandFailure> {
     if let Some(flow) = args.flow {
         return group_of_flow(flow, runs).map(|group| vec![group]);
     }
@@ -128,7 +128,7 @@ fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Fai
         if bins.is_empty() {
             let what = "error: the scenario has no size bins\nhelp: `[sizes]` in the scenario names them; without --bins flows are \
                         grouped by class";
-            return Err(Failure::Input(what.to_owned()));
+            return Err(CommandFailure::Input(what.to_owned()));
         }
         GroupBy::Bins(bins)
     } else {
@@ -137,10 +137,10 @@ fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Fai
     Ok(slowest(runs, &by, args.class.map(Into::into), args.share))
 }
 
-fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, Failure> {
+fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, CommandFailure> {
     let [run] = runs else {
         let names: Vec<String> = runs.iter().map(|run| run.summary.run.clone()).collect();
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: --flow {flow} is one of each of {}\nhelp: choose a run with --run: {}",
             count(runs.len(), "run"),
             study::first_of(&names, "; ")
@@ -149,12 +149,12 @@ fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, Failure> {
     let name = &run.summary.run;
     let Some(row) = run.flows.row(flow) else {
         let last = run.flows.rows.last().map_or(0, |row| row.flow);
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: `{name}` has no flow {flow}\nhelp: expected a number from 0 to {last}"
         )));
     };
     let Some(slowdown) = row.slowdown() else {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: flow {flow} of `{name}` did not end, so it has no completion time to explain\nhelp: a later `stop` in the \
              scenario lets it end"
         )));
@@ -164,13 +164,13 @@ fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, Failure> {
 }
 
 /// Groups to replay.
-struct Plan {
+struct ReplayPlan {
     groups: Vec<SlowGroup>,
     /// Groups that are not explained.
     left_out: usize,
 }
 
-impl Plan {
+impl ReplayPlan {
     fn new(args: &ExplainArgs, mut groups: Vec<SlowGroup>) -> Self {
         if args.all {
             return Self { groups, left_out: 0 };
@@ -198,7 +198,7 @@ impl Plan {
         flows
     }
 
-    fn replay<'a>(&self, args: &ExplainArgs, runs: &'a [RunResults]) -> Result<Explained<'a>, Failure> {
+    fn replay<'a>(&self, args: &ExplainArgs, runs: &'a [RunResults]) -> Result<ReplayedRuns<'a>, CommandFailure> {
         let watch = Terminal { quiet: args.quiet };
         watch.listen();
         let flows = self.flows();
@@ -210,7 +210,7 @@ impl Plan {
         let threads =
             args.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
         let board = watch.board(&names, 0);
-        let mut explained = Explained { replays: BTreeMap::new() };
+        let mut explained = ReplayedRuns { replays: BTreeMap::new() };
         for (run, mut of_run) in flows {
             let replay = Replay::new(&runs[run], &args.inputs).map_err(|error| helped(error, args))?;
             let affordable = replay.affordable(&of_run);
@@ -224,7 +224,7 @@ impl Plan {
             }
             let replayed = replay.run(&of_run, threads, &watch, &*board).map_err(|error| match error {
                 study::Error::Interrupted => {
-                    Failure::Interrupted("nothing is explained; the results are untouched".to_owned())
+                    CommandFailure::Interrupted("nothing is explained; the results are untouched".to_owned())
                 }
                 other => other.into(),
             })?;
@@ -236,10 +236,10 @@ impl Plan {
 }
 
 /// A failure to build a run again, with where its files are looked for.
-fn helped(error: study::Error, args: &ExplainArgs) -> Failure {
+fn helped(error: study::Error, args: &ExplainArgs) -> CommandFailure {
     let is_scenario = matches!(error, study::Error::Scenario(_));
     match error.into() {
-        Failure::Input(text) if is_scenario => Failure::Input(format!(
+        CommandFailure::Input(text) if is_scenario => CommandFailure::Input(format!(
             "{text}\nhelp: files that the scenario names are looked for in `{}`; --inputs names another directory. --traits \
                  needs no files",
             args.inputs.display()
@@ -249,12 +249,12 @@ fn helped(error: study::Error, args: &ExplainArgs) -> Failure {
 }
 
 /// Runs that were replayed, with their flows.
-struct Explained<'a> {
+struct ReplayedRuns<'a> {
     replays: BTreeMap<usize, (Replay<'a>, BTreeMap<u32, Attribution>)>,
 }
 
-impl Explained<'_> {
-    fn of<'b>(&'b self, group: &'b SlowGroup, runs: &'b [RunResults]) -> Shown<'b> {
+impl ReplayedRuns<'_> {
+    fn of<'b>(&'b self, group: &'b SlowGroup, runs: &'b [RunResults]) -> ShownGroup<'b> {
         let mut flows = Vec::new();
         for flow in &group.slowest {
             if let Some((replay, found)) = self.replays.get(&flow.run)
@@ -266,12 +266,12 @@ impl Explained<'_> {
         }
         let causes = group_causes(flows.iter().map(|flow| flow.of));
         let excess = flows.iter().map(|flow| flow.of.attribution.excess()).sum();
-        Shown { group, flows, causes, excess }
+        ShownGroup { group, flows, causes, excess }
     }
 }
 
 /// A group with its explanation.
-struct Shown<'a> {
+struct ShownGroup<'a> {
     group: &'a SlowGroup,
     flows: Vec<ShownFlow<'a>>,
     causes: Vec<GroupCause>,
@@ -285,7 +285,7 @@ struct ShownFlow<'a> {
 }
 
 /// Limits of a group's text.
-struct Room {
+struct TextLimits {
     /// Lines at most.
     lines: usize,
     /// Flows at most.
@@ -353,8 +353,8 @@ impl ShownFlow<'_> {
     }
 }
 
-impl Shown<'_> {
-    fn text(&self, runs: &[RunResults], room: &Room) -> String {
+impl ShownGroup<'_> {
+    fn text(&self, runs: &[RunResults], room: &TextLimits) -> String {
         let group = self.group;
         let mut seeds: Vec<u64> = self.flows.iter().map(|flow| runs[flow.slow.run].summary.seed).collect();
         seeds.sort_unstable();

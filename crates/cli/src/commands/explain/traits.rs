@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment};
-use results::explain::{Explained, FEW, Kind, Told, Trait, What, by_scheme};
+use results::explain::{ExplainedScheme, FEW, FlowAttribute, SlowestFlows, Trait, ValueKind, by_scheme};
 use serde_json::{Value, json};
 
 use results::RunResults;
 
 use crate::args::ExplainArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::sheet::{Sheet, print_csv};
 use crate::table::{bytes, fitted, time};
 
 /// Number of the slowest flows that are listed one by one.
 const LISTED: usize = 5;
 
-pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Failure> {
+pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), CommandFailure> {
     let mut told = by_scheme(runs, args.share);
     if let Some(class) = args.class {
         for scheme in &mut told {
@@ -38,8 +38,8 @@ pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), Fai
 pub(super) const TABLES: [&str; 2] = ["traits", "flows"];
 
 /// Counters of all groups, and of their slowest flows.
-fn sheets(told: &[Told]) -> [Sheet; 2] {
-    let of_class = |told: &Told, of: &Explained| -> Vec<Value> {
+fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
+    let of_class = |told: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
         let record = |it: &Trait| {
             json!({
                 "group": told.name,
@@ -54,8 +54,8 @@ fn sheets(told: &[Told]) -> [Sheet; 2] {
     };
     let records: Vec<Value> =
         told.iter().flat_map(|told| told.classes.iter().flat_map(move |of| of_class(told, of))).collect();
-    let of_flows = |told: &Told, of: &Explained| -> Vec<Value> {
-        let record = |slow: &results::explain::Slow| {
+    let of_flows = |told: &ExplainedScheme, of: &SlowestFlows| -> Vec<Value> {
+        let record = |slow: &results::explain::SlowFlowEntry| {
             let row = &slow.row;
             json!({
                 "group": told.name,
@@ -100,8 +100,8 @@ fn sheets(told: &[Told]) -> [Sheet; 2] {
     ]
 }
 
-fn in_json(told: &Told) -> Value {
-    let one = |it: &Explained| {
+fn in_json(told: &ExplainedScheme) -> Value {
+    let one = |it: &SlowestFlows| {
         let traits: serde_json::Map<String, Value> = it
             .traits
             .iter()
@@ -123,13 +123,13 @@ fn in_json(told: &Told) -> Value {
     json!({ "name": told.name, "runs": told.runs, "classes": told.classes.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn in_words(told: &Told) -> String {
+fn in_words(told: &ExplainedScheme) -> String {
     let seeds = told.runs.len();
     let name = if seeds > 1 { format!("{}, {seeds} seeds together", told.name) } else { told.name.clone() };
     if told.classes.is_empty() {
         return format!("{name}: no flow ended");
     }
-    let of_class = |it: &Explained| {
+    let of_class = |it: &SlowestFlows| {
         let mut text = format!(
             "{name}, {}: the slowest {} of {} flows, beside typical ones of their size\n",
             it.class,
@@ -150,7 +150,7 @@ fn in_words(told: &Told) -> String {
 }
 
 /// Counters, where there was any count.
-fn traits(of: &Explained) -> String {
+fn traits(of: &SlowestFlows) -> String {
     let mut table = fitted();
     table.set_header(["mean of a flow", "slowest", "typical", "", ""]);
     for it in of.present() {
@@ -170,7 +170,7 @@ fn times(of: &Trait) -> String {
 }
 
 /// The slowest one by one, with their seeds where there are several.
-fn flows(told: &Told, of: &Explained) -> String {
+fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
     let with_seeds = told.runs.len() > 1;
     let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"];
     let mut table = fitted();
@@ -197,10 +197,10 @@ fn flows(told: &Told, of: &Explained) -> String {
     table.to_string()
 }
 
-fn value(what: What, of: f64) -> String {
+fn value(what: FlowAttribute, of: f64) -> String {
     match what.kind() {
-        Kind::Bytes => bytes(of.round() as u64),
-        Kind::Share => format!("{:.1} %", 100.0 * of),
-        Kind::Number => format!("{of:.2}"),
+        ValueKind::Bytes => bytes(of.round() as u64),
+        ValueKind::Share => format!("{:.1} %", 100.0 * of),
+        ValueKind::Number => format!("{of:.2}"),
     }
 }

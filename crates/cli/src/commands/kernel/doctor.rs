@@ -1,19 +1,19 @@
 //! `narrows kernel doctor`: can this machine run laws in its kernel?
 
-use kernel::doctor::{Check, Verdict, examine};
+use kernel::doctor::{Check, CheckResult, examine};
 use serde_json::json;
 
 use crate::args::KernelDoctorArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::sheet::{Sheet, check_csv, print_csv};
 
 /// Name of the table for `--csv`.
 const TABLE: &str = "checks";
 
-pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), Failure> {
+pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &[TABLE])?;
     let checks = examine();
-    let missing = checks.iter().filter(|check| check.verdict == Verdict::Missing).count();
+    let missing = checks.iter().filter(|check| check.verdict == CheckResult::Missing).count();
     if args.json {
         let checks: Vec<_> = checks.iter().map(as_json).collect();
         print(&format!("{:#}", json!({ "schema": 1, "ready": missing == 0, "checks": checks })))?;
@@ -30,16 +30,16 @@ pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), Failure> {
     }
     match missing {
         0 => Ok(()),
-        1 => Err(Failure::Run(anyhow::anyhow!("laws cannot be loaded here: one thing is missing"))),
-        _ => Err(Failure::Run(anyhow::anyhow!("laws cannot be loaded here: {missing} things are missing"))),
+        1 => Err(CommandFailure::Run(anyhow::anyhow!("laws cannot be loaded here: one thing is missing"))),
+        _ => Err(CommandFailure::Run(anyhow::anyhow!("laws cannot be loaded here: {missing} things are missing"))),
     }
 }
 
-const fn word(verdict: Verdict) -> &'static str {
+const fn word(verdict: CheckResult) -> &'static str {
     match verdict {
-        Verdict::Good => "ok",
-        Verdict::Note => "note",
-        Verdict::Missing => "missing",
+        CheckResult::Good => "ok",
+        CheckResult::Note => "note",
+        CheckResult::Missing => "missing",
     }
 }
 

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kernel::places::{Place, Taken};
-use kernel::{Loaded, Programs, Row, Settings, pins};
+use kernel::attach_scope::{AttachScope, AttachedScope};
+use kernel::{KernelLaw, Loaded, Programs, Settings, pins};
 use scenario::argument;
 use units::Span;
 
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::interrupt::{interrupted, listen};
-use crate::named_file::{Kind, write_into};
+use crate::named_file::{OutputKind, write_into};
 
-pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
+pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), CommandFailure> {
     let row = row(&args.law)?;
     let settings = settings(row, args)?;
     let places = places(args)?;
@@ -27,7 +27,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
         }
         return hold(&Loaded::load(row, &settings, name, programs)?, &places, title);
     }
-    let pins::Kept { tcp_name: name, mounted } = pins::load(row, &settings, name, programs, &places)?;
+    let pins::PinnedLaw { tcp_name: name, mounted } = pins::load(row, &settings, name, programs, &places)?;
     if mounted {
         tell("note: the BPF file system was not mounted; it is now, at /sys/fs/bpf");
     }
@@ -40,7 +40,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
 }
 
 /// Returns the present users of the law, and the way to use it.
-fn who(places: &[Place], name: &str) -> String {
+fn who(places: &[AttachScope], name: &str) -> String {
     if places.is_empty() {
         return format!(
             "\nnobody uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --default, --netns, --route or --cgroup\n\
@@ -55,15 +55,15 @@ fn who(places: &[Place], name: &str) -> String {
 }
 
 /// Keeps the law loaded while this command runs, and restores all places at the end.
-fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
+fn hold(loaded: &Loaded, places: &[AttachScope], title: &str) -> Result<(), CommandFailure> {
     listen();
-    let mut held = Held { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
+    let mut held = AttachedLaw { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
     let mut links = Vec::new();
     for place in places {
-        if let Place::Cgroup(path) = place {
+        if let AttachScope::Cgroup(path) = place {
             links.push(loaded.choose_in_cgroup(path)?);
         }
-        let place = Taken::find(place)?;
+        let place = AttachedScope::find(place)?;
         place.take(loaded.tcp_name())?;
         held.taken.push(place);
     }
@@ -75,12 +75,12 @@ fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Held {
+struct AttachedLaw {
     name: String,
-    taken: Vec<Taken>,
+    taken: Vec<AttachedScope>,
 }
 
-impl Drop for Held {
+impl Drop for AttachedLaw {
     fn drop(&mut self) {
         for complaint in self.taken.iter().filter_map(|taken| taken.give_back(&self.name)) {
             tell(&format!("warning: not put back: {complaint}"));
@@ -88,7 +88,7 @@ impl Drop for Held {
     }
 }
 
-pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
+pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), CommandFailure> {
     let pinned = if args.all {
         pins::pinned()?
     } else {
@@ -101,7 +101,7 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
     let mut done = Ok(());
     for law in pinned {
         let title = law.row.kind.info().title;
-        let said = law.remove().map_err(Failure::from).and_then(|complaints| {
+        let said = law.remove().map_err(CommandFailure::from).and_then(|complaints| {
             for complaint in complaints {
                 tell(&format!("warning: not put back: {complaint}"));
             }
@@ -112,28 +112,28 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
     done
 }
 
-pub(crate) fn export(directory: &Path) -> Result<(), Failure> {
-    let mut files: Vec<(String, Kind, Vec<u8>)> =
-        kernel::objects().map(|(name, bytes)| (name, Kind::Object, bytes.to_vec())).collect();
-    let sources = Kind::Sources.sealed(format!("{}\n", kernel::BUILD));
-    files.push(("sources".to_owned(), Kind::Sources, sources.into_bytes()));
+pub(crate) fn export(directory: &Path) -> Result<(), CommandFailure> {
+    let mut files: Vec<(String, OutputKind, Vec<u8>)> =
+        kernel::objects().map(|(name, bytes)| (name, OutputKind::Object, bytes.to_vec())).collect();
+    let sources = OutputKind::Sources.sealed(format!("{}\n", kernel::BUILD));
+    files.push(("sources".to_owned(), OutputKind::Sources, sources.into_bytes()));
     write_into(directory, &files)?;
     let names: Vec<String> = kernel::objects().map(|(name, _)| name).collect();
     print(&format!("{}: {}", directory.display(), names.join(", ")))
 }
 
 /// The law of that name.
-pub(crate) fn row(name: &str) -> Result<&'static Row, Failure> {
+pub(crate) fn row(name: &str) -> Result<&'static KernelLaw, CommandFailure> {
     let known: Vec<&str> = kernel::rows().iter().map(|row| row.name).collect();
-    let what = if laws::catalog::Kind::from_name(name).is_some() {
+    let what = if laws::catalog::LawKind::from_name(name).is_some() {
         format!("`{name}` is not built for the kernel")
     } else {
         format!("no law `{name}`")
     };
-    Row::of_name(name).ok_or_else(|| Failure::unknown(&what, name, &known))
+    KernelLaw::of_name(name).ok_or_else(|| CommandFailure::unknown(&what, name, &known))
 }
 
-fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
+fn settings(row: &KernelLaw, args: &KernelLoadArgs) -> Result<Settings, CommandFailure> {
     let base_rtt = args.base_rtt.as_deref().map(|text| round_trip("--base-rtt", text)).transpose()?;
     let params = args.params.iter().map(|text| argument::law_param("--param", row.kind, text));
     Ok(Settings {
@@ -145,26 +145,26 @@ fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
 }
 
 /// A base round trip that flows in the kernel can have.
-fn round_trip(option: &str, text: &str) -> Result<Span, Failure> {
+fn round_trip(option: &str, text: &str) -> Result<Span, CommandFailure> {
     let span = argument::span(option, text)?;
     if (Span::from_us(1)..=Span::from_s(10)).contains(&span) {
         return Ok(span);
     }
-    Err(Failure::Input(format!(
+    Err(CommandFailure::Input(format!(
         "error: {option} {text}: expected 1us to 10s; the kernel measures round trips in whole microseconds, and laws \
          scale with them"
     )))
 }
 
 /// The places that the options name, one line each where they are noted.
-fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
+fn places(args: &KernelLoadArgs) -> Result<Vec<AttachScope>, CommandFailure> {
     if let Some(prefix) = args.route.iter().find(|prefix| prefix.split_whitespace().ne([prefix.as_str()])) {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: --route {prefix:?}: expected a prefix alone, as in 10.0.0.0/8 or fd00::/8, of the main table"
         )));
     }
     if let Some(name) = args.netns.iter().find(|name| name.contains(char::is_control)) {
-        return Err(Failure::Input(format!(
+        return Err(CommandFailure::Input(format!(
             "error: --netns {name:?}: expected a name or a path without control characters"
         )));
     }
@@ -173,9 +173,9 @@ fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
         let path = std::path::absolute(name).ok().filter(|_| name.contains('/'));
         path.map_or_else(|| name.clone(), |path| path.display().to_string())
     };
-    let default = args.default.then_some(Place::Default);
-    let netns = args.netns.iter().map(whole).map(Place::Netns);
-    let route = args.route.iter().cloned().map(Place::Route);
-    let cgroup = args.cgroup.iter().cloned().map(Place::Cgroup);
+    let default = args.default.then_some(AttachScope::Default);
+    let netns = args.netns.iter().map(whole).map(AttachScope::Netns);
+    let route = args.route.iter().cloned().map(AttachScope::Route);
+    let cgroup = args.cgroup.iter().cloned().map(AttachScope::Cgroup);
     Ok(default.into_iter().chain(netns).chain(route).chain(cgroup).collect())
 }

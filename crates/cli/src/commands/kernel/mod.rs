@@ -7,9 +7,9 @@ mod load;
 mod status;
 
 use crate::args::KernelCommand;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
-pub(crate) fn kernel(command: KernelCommand) -> Result<(), Failure> {
+pub(crate) fn kernel(command: KernelCommand) -> Result<(), CommandFailure> {
     match command {
         KernelCommand::Doctor(args) => doctor::doctor(&args),
         #[cfg(feature = "bpf")]
@@ -21,7 +21,7 @@ pub(crate) fn kernel(command: KernelCommand) -> Result<(), Failure> {
         #[cfg(feature = "bpf")]
         KernelCommand::Export { directory } => load::export(&directory),
         #[cfg(not(feature = "bpf"))]
-        _ => Err(Failure::Input(
+        _ => Err(CommandFailure::Input(
             "error: this build of narrows has no BPF part; `narrows kernel doctor` says what building it needs"
                 .to_owned(),
         )),
@@ -40,7 +40,7 @@ pub(crate) fn without_law(sockets: u64) -> String {
 
 /// The kernel's refusals fail the command; everything else is an error of the input.
 #[cfg(feature = "bpf")]
-impl From<kernel::Error> for Failure {
+impl From<kernel::Error> for CommandFailure {
     fn from(error: kernel::Error) -> Self {
         match error {
             kernel::Error::Refused { .. } | kernel::Error::Sockets(_) | kernel::Error::Failed { .. } => {

@@ -4,20 +4,20 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use inet_diag::Machine;
-use kernel::Socket;
-use kernel::host::Config;
+use kernel::LawSocket;
 use kernel::pins::{Pinned, pinned};
+use kernel::tcp_adapter::Config;
 use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
-use crate::exit::{Failure, print, printed, tell};
+use crate::exit::{CommandFailure, print, printed, tell};
 use crate::interrupt::{interrupted, listen};
 use crate::sheet::{Sheet, check_csv, print_csv};
 
 /// Period of `--watch`.
 const PERIOD: Duration = Duration::from_secs(1);
 
-pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
+pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), CommandFailure> {
     if let Some(law) = &args.law {
         super::load::row(law)?;
     }
@@ -25,7 +25,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     let mut machine = Machine::default();
     if args.csv.is_asked() {
         let laws = chosen(args)?;
-        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
+        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, CommandFailure>>()?;
         for law in &laws {
             for missing in law["not_listed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 tell(&format!("warning: {}: not listed: {missing}", law["law"].as_str().unwrap_or_default()));
@@ -35,7 +35,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     }
     if args.json {
         let laws = chosen(args)?;
-        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, Failure>>()?;
+        let laws: Vec<_> = laws.iter().map(|law| as_json(law, &mut machine)).collect::<Result<_, CommandFailure>>()?;
         return print(&format!("{:#}", json!({ "schema": 1, "laws": laws })));
     }
     if !args.watch {
@@ -56,7 +56,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, Failure> {
+fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, CommandFailure> {
     match &args.law {
         Some(law) => Ok(vec![Pinned::of_name(law)?]),
         None => Ok(pinned()?),
@@ -64,16 +64,16 @@ fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, Failure> {
 }
 
 /// Sockets of a law, as far as the kernel lists them.
-struct Listed {
+struct ListedSockets {
     /// None if the kernel lists none.
-    sockets: Option<Vec<Socket>>,
+    sockets: Option<Vec<LawSocket>>,
     /// Parts that are missing, and why.
     missing: Vec<String>,
 }
 
-impl Listed {
+impl ListedSockets {
     /// A refusal is no failure: the rest of the status is still known.
-    fn of(law: &Pinned, machine: &mut Machine) -> Result<Self, Failure> {
+    fn of(law: &Pinned, machine: &mut Machine) -> Result<Self, CommandFailure> {
         match law.sockets(machine) {
             Ok(found) => Ok(Self { sockets: Some(found.sockets), missing: found.unlisted }),
             Err(error @ kernel::Error::Sockets(_)) => Ok(Self { sockets: None, missing: vec![error.to_string()] }),
@@ -82,7 +82,7 @@ impl Listed {
     }
 }
 
-fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Failure> {
+fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, CommandFailure> {
     let laws = chosen(args)?;
     if laws.is_empty() {
         let held: Vec<String> = kernel::registered()?.into_iter().filter(|name| name.starts_with("narrows_")).collect();
@@ -98,7 +98,7 @@ fn page(args: &KernelStatusArgs, machine: &mut Machine) -> Result<String, Failur
         let config = law.config()?;
         let users: Vec<String> = law.places.iter().map(|taken| taken.place.to_string()).collect();
         let users = if users.is_empty() { "those that name it".to_owned() } else { users.join(", ") };
-        let listed = Listed::of(law, machine)?;
+        let listed = ListedSockets::of(law, machine)?;
         let count = listed.sockets.as_ref().map(|sockets| format!("{} sockets", sockets.len()));
         parts.push(format!(
             "{} as `{}`, used by {users}\n  {}\n  {}",
@@ -135,7 +135,7 @@ fn told(law: &Pinned, config: &Config) -> Vec<String> {
     told
 }
 
-fn table(sockets: &[Socket]) -> String {
+fn table(sockets: &[LawSocket]) -> String {
     let mut table = crate::table::fitted();
     table.set_header([
         "from",
@@ -181,9 +181,9 @@ fn table(sockets: &[Socket]) -> String {
     table.to_string()
 }
 
-fn as_json(law: &Pinned, machine: &mut Machine) -> Result<Value, Failure> {
+fn as_json(law: &Pinned, machine: &mut Machine) -> Result<Value, CommandFailure> {
     let config = law.config()?;
-    let listed = Listed::of(law, machine)?;
+    let listed = ListedSockets::of(law, machine)?;
     let sockets = listed.sockets.map(|sockets| sockets.iter().map(socket_json).collect::<Vec<_>>());
     Ok(json!({
         "law": law.row.name,
@@ -241,7 +241,7 @@ fn sheets(laws: &[Value]) -> [Sheet; 2] {
     [Sheet::of_records(TABLES[0], &keys, &sockets), Sheet::of_records(TABLES[1], &of_laws, laws)]
 }
 
-fn socket_json(socket: &Socket) -> Value {
+fn socket_json(socket: &LawSocket) -> Value {
     let law = socket.law.as_ref().map(|law| {
         json!({
             "mss_bytes": law.mss.get(),

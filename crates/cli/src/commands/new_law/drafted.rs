@@ -1,11 +1,11 @@
 //! A law that exists in Python already: the files that `narrows new-law` writes, with its parameters, its methods as
 //! comments, and a test that replays the behaviour of the Python law.
 
-use laws::catalog::Value;
+use laws::catalog::ParamValue;
 use serde::Deserialize;
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// A law in Python, as the package hands it over.
 #[derive(Deserialize)]
@@ -26,13 +26,13 @@ pub(super) struct Drafted {
 #[serde(deny_unknown_fields)]
 struct Param {
     name: String,
-    kind: Kind,
+    kind: DraftParamKind,
     default: Default,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum DraftParamKind {
     Fraction,
     Count,
     Switch,
@@ -50,7 +50,7 @@ enum Default {
 }
 
 /// A row of `parameters!`, and of the page.
-struct Row {
+struct ParameterRow {
     code: String,
     page: String,
     /// The type of `units` that it names.
@@ -59,16 +59,16 @@ struct Row {
 }
 
 impl Drafted {
-    pub(super) fn read(json: &str) -> Result<Self, Failure> {
+    pub(super) fn read(json: &str) -> Result<Self, CommandFailure> {
         serde_json::from_str(json)
-            .map_err(|error| Failure::Input(format!("error: this is no law that was handed over: {error}")))
+            .map_err(|error| CommandFailure::Input(format!("error: this is no law that was handed over: {error}")))
     }
 
     /// Fills a template with the law's own parts.
-    pub(super) fn fill(&self, template: &str) -> Result<String, Failure> {
+    pub(super) fn fill(&self, template: &str) -> Result<String, CommandFailure> {
         let mut rows = self.params.iter().map(Param::row).collect::<Result<Vec<_>, _>>()?;
         let window = if rows.is_empty() {
-            rows.push(Row::of_the_window());
+            rows.push(ParameterRow::of_the_window());
             "params.initial_window"
         } else {
             "path.mss.times(10)"
@@ -83,7 +83,7 @@ impl Drafted {
         };
         let params = if rows.iter().any(|row| row.uses_range) { "parameters, range" } else { "parameters" };
         let params = if params == "parameters" { "parameters".to_owned() } else { format!("{{{params}}}") };
-        let joined = |of: fn(&Row) -> &str| rows.iter().map(of).collect::<Vec<_>>().join("\n");
+        let joined = |of: fn(&ParameterRow) -> &str| rows.iter().map(of).collect::<Vec<_>>().join("\n");
         let about = self.about.trim_end_matches('.');
         let about = if about.is_empty() { "a law begun in Python" } else { about };
         let rest = match self.commented("", "// ") {
@@ -116,15 +116,17 @@ impl Drafted {
 }
 
 impl Param {
-    fn row(&self) -> Result<Row, Failure> {
+    fn row(&self) -> Result<ParameterRow, CommandFailure> {
         let name = &self.name;
         let wrong = |expected: &str| {
-            Failure::Input(format!("error: the default of the parameter `{name}` is out of range: expected {expected}"))
+            CommandFailure::Input(format!(
+                "error: the default of the parameter `{name}` is out of range: expected {expected}"
+            ))
         };
         let plain =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if !plain(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: `{name}` cannot be a parameter in Rust: expected small letters, digits and _"
             )));
         }
@@ -134,11 +136,17 @@ impl Param {
         };
         // The ranges are as wide as the catalog allows; the law's author narrows them.
         let (value, code, low, high, ends) = match self.kind {
-            Kind::Switch => {
+            DraftParamKind::Switch => {
                 let Default::Switch(on) = self.default else { return Err(wrong("true or false")) };
-                (Value::Switch(on), on.to_string(), Value::Switch(false), Value::Switch(true), "false, true")
+                (
+                    ParamValue::Switch(on),
+                    on.to_string(),
+                    ParamValue::Switch(false),
+                    ParamValue::Switch(true),
+                    "false, true",
+                )
             }
-            Kind::Fraction => {
+            DraftParamKind::Fraction => {
                 let number = match self.default {
                     Default::Number(number) => number,
                     Default::Whole(whole) => whole as f64,
@@ -149,59 +157,66 @@ impl Param {
                 }
                 // At most 2^20, so at most 2^52 of its units.
                 let frac = Frac::from_bits((number * 4_294_967_296.0) as u64);
-                let (low, high) = (Value::Fraction(Frac::ZERO), Value::Fraction(Frac::from_bits(1 << 52)));
+                let (low, high) = (ParamValue::Fraction(Frac::ZERO), ParamValue::Fraction(Frac::from_bits(1 << 52)));
                 let millionths = number * 1_000_000.0;
                 let code = if millionths.fract() == 0.0 {
                     format!("Frac::millionths({})", grouped(millionths as u64))
                 } else {
                     format!("Frac::from_bits({})", grouped(frac.bits()))
                 };
-                (Value::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
+                (ParamValue::Fraction(frac), code, low, high, "Frac::ZERO, range::UNLIMITED")
             }
-            Kind::Count => {
+            DraftParamKind::Count => {
                 let value = whole(u64::MAX, "")?;
-                (Value::Count(value), grouped(value), Value::Count(0), Value::Count(u64::MAX), "0, u64::MAX")
+                (
+                    ParamValue::Count(value),
+                    grouped(value),
+                    ParamValue::Count(0),
+                    ParamValue::Count(u64::MAX),
+                    "0, u64::MAX",
+                )
             }
-            Kind::Span => {
+            DraftParamKind::Span => {
                 let value = whole(1_000_000_000_000, " ns")?;
                 // A time that may be none begins there.
                 let (low, ends) = match value {
                     0 => (Span::ZERO, "Span::ZERO, range::LONG"),
                     _ => (Span::from_ns(1), "range::SHORT, range::LONG"),
                 };
-                let (low, high) = (Value::Span(low), Value::Span(Span::from_s(1_000)));
+                let (low, high) = (ParamValue::Span(low), ParamValue::Span(Span::from_s(1_000)));
                 let code = format!("Span::from_ns({})", grouped(value));
-                (Value::Span(Span::from_ns(value as i64)), code, low, high, ends)
+                (ParamValue::Span(Span::from_ns(value as i64)), code, low, high, ends)
             }
-            Kind::Bytes => {
+            DraftParamKind::Bytes => {
                 let value = whole(1 << 40, " bytes")?;
                 let (low, ends) = match value {
                     0 => (Bytes::ZERO, "Bytes::ZERO, range::WINDOW"),
                     _ => (Bytes::new(1), "range::BYTE, range::WINDOW"),
                 };
-                let (low, high) = (Value::Bytes(low), Value::Bytes(Bytes::new(1 << 40)));
+                let (low, high) = (ParamValue::Bytes(low), ParamValue::Bytes(Bytes::new(1 << 40)));
                 let code = format!("Bytes::new({})", grouped(value));
-                (Value::Bytes(Bytes::new(value)), code, low, high, ends)
+                (ParamValue::Bytes(Bytes::new(value)), code, low, high, ends)
             }
-            Kind::Rate => {
+            DraftParamKind::Rate => {
                 let value = whole(100_000_000_000_000, " bits a second")?;
-                let (low, high) = (Value::Rate(Rate::ZERO), Value::Rate(Rate::from_gbps(100_000)));
+                let (low, high) = (ParamValue::Rate(Rate::ZERO), ParamValue::Rate(Rate::from_gbps(100_000)));
                 let code = format!("Rate::from_bps({})", grouped(value));
-                (Value::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
+                (ParamValue::Rate(Rate::from_bps(value)), code, low, high, "range::STILL, range::FAST")
             }
         };
         let (kind, unit) = match self.kind {
-            Kind::Switch => ("Switch", None),
-            Kind::Count => ("Count", None),
-            Kind::Fraction => ("Fraction", Some("Frac")),
-            Kind::Span => ("Span", Some("Span")),
-            Kind::Bytes => ("Bytes", Some("Bytes")),
-            Kind::Rate => ("Rate", Some("Rate")),
+            DraftParamKind::Switch => ("Switch", None),
+            DraftParamKind::Count => ("Count", None),
+            DraftParamKind::Fraction => ("Fraction", Some("Frac")),
+            DraftParamKind::Span => ("Span", Some("Span")),
+            DraftParamKind::Bytes => ("Bytes", Some("Bytes")),
+            DraftParamKind::Rate => ("Rate", Some("Rate")),
         };
         let doc = format!("`{name}` of the law in Python.");
-        let range = if self.kind == Kind::Switch { "true or false".to_owned() } else { format!("{low} to {high}") };
+        let range =
+            if self.kind == DraftParamKind::Switch { "true or false".to_owned() } else { format!("{low} to {high}") };
         let quantity = kind.to_lowercase();
-        Ok(Row {
+        Ok(ParameterRow {
             code: format!("    /// {doc}\n    {name}: {kind} = {code}, \"{value}\", {ends};"),
             page: format!("| `{name}` | {quantity} | {value} | {range} | {doc} |"),
             unit,
@@ -210,7 +225,7 @@ impl Param {
     }
 }
 
-impl Row {
+impl ParameterRow {
     /// The parameter of a law that has none of its own: the catalog wants one.
     fn of_the_window() -> Self {
         let doc = "Initial window.";
@@ -281,7 +296,7 @@ mod tests {
             ("fraction", "1048577", "a number, 0 to 1048576"),
             ("switch", "1", "true or false"),
         ] {
-            let Err(Failure::Input(said)) = of(kind, default) else { panic!("{kind} = {default}") };
+            let Err(CommandFailure::Input(said)) = of(kind, default) else { panic!("{kind} = {default}") };
             let wanted = format!("error: the default of the parameter `it` is out of range: expected {expected}");
             assert_eq!(said, wanted);
         }

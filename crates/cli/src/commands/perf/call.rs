@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use proto::closed::Code;
+use proto::closed::CloseCode;
 
-use super::control::{Amount, LONGEST_TIME, MOST_BYTES, MOST_STREAMS, Request};
-use super::meter::{Meter, Watch};
-use super::show::{Shown, TABLES};
+use super::control::{Amount, MAX_BYTES, MAX_STREAMS, MAX_TIME, PerfRequest};
+use super::meter::{TestMonitor, ThroughputMeter};
+use super::show::{PerfReport, TABLES};
 use super::test::of_caller;
 use crate::args::PerfArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::interrupt::listen as listen_for_interrupts;
-use crate::peer::access::Way;
-use crate::peer::call::{Call, connect, failure};
-use crate::peer::end::{ETHERNET_PACKET, End, Room};
+use crate::peer::access::PeerTarget;
+use crate::peer::dial::{Dial, connect, failure};
+use crate::peer::end::{ETHERNET_PACKET, EndpointSpec, PeerLimits};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{bytes, duration};
 use crate::peer::service::PERF;
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 use crate::sheet::{check_csv, print_csv};
 
 const DEED: &str = "the test";
@@ -26,34 +26,34 @@ const USUAL_TIME: &str = "10";
 /// The default size of a message, in bytes.
 const USUAL_MESSAGE: &str = "100k";
 
-pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
+pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &TABLES)?;
-    let way = Way::new(peer, &args.call)?;
+    let way = PeerTarget::new(peer, &args.call)?;
     let amount = if let Some(count) = args.messages {
         let text = args.bytes.as_deref().unwrap_or(USUAL_MESSAGE);
-        Amount::Messages { count, bytes: bytes("--bytes", text, 1..=MOST_BYTES / u64::from(count))? }
+        Amount::Messages { count, bytes: bytes("--bytes", text, 1..=MAX_BYTES / u64::from(count))? }
     } else if let Some(text) = &args.bytes {
-        Amount::Bytes(bytes("--bytes", text, 1..=MOST_BYTES)?)
+        Amount::Bytes(bytes("--bytes", text, 1..=MAX_BYTES)?)
     } else {
         let text = args.time.as_deref().unwrap_or(USUAL_TIME);
-        Amount::TimeMs(duration("--time", text, Duration::from_millis(1)..=LONGEST_TIME)?.as_millis() as u64)
+        Amount::TimeMs(duration("--time", text, Duration::from_millis(1)..=MAX_TIME)?.as_millis() as u64)
     };
     let every = duration("--interval", &args.interval, Duration::from_millis(10)..=Duration::from_hours(1))?;
-    let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: MOST_STREAMS.into() };
-    let end = End::new(&args.end, PERF, room)?;
+    let room = PeerLimits { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: MAX_STREAMS.into() };
+    let end = EndpointSpec::new(&args.end, PERF, room)?;
     listen_for_interrupts();
-    let Call { endpoint, connection, address } = connect(&way, &end, DEED)?;
-    let request = Request::new(args.reverse, args.streams, amount, end.window);
-    let meter = Meter::new(&connection);
+    let Dial { endpoint, connection, address } = connect(&way, &end, DEED)?;
+    let request = PerfRequest::new(args.reverse, args.streams, amount, end.window);
+    let meter = ThroughputMeter::new(&connection);
     let is_data = args.json || args.csv.is_asked();
-    let mut watch = Watch::new(&meter, end.idle).every(every, !is_data);
+    let mut watch = TestMonitor::new(&meter, end.idle).every(every, !is_data);
     if !is_data {
         let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
         let all = if end.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
         tell(&format!("connected to {address} from port {local}: {} {ways}, {}{all}", args.paths, end.law.name()));
     }
     // Closed before its streams are, so that the peer learns why.
-    let close = |trouble: &Trouble| connection.close(trouble.code(), &trouble.to_peer());
+    let close = |trouble: &SessionError| connection.close(trouble.code(), &trouble.to_peer());
     let tested = wait_for(of_caller(&request, &meter), || watch.look().inspect_err(close)).and_then(|outcome| outcome);
     let (answer, outcome) = match tested {
         Ok(tested) => tested,
@@ -66,7 +66,7 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     watch.finish();
     let paths = connection.paths();
     let took = meter.took.take();
-    let shown = Shown {
+    let shown = PerfReport {
         request: &request,
         answer: &answer,
         end: &end,
@@ -76,7 +76,7 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         took: &took,
         paths: &paths,
     };
-    endpoint.end(Code::NONE, "");
+    endpoint.end(CloseCode::NONE, "");
     if args.csv.is_asked() {
         return print_csv(&shown.sheets(&watch.intervals), args.csv.table());
     }

@@ -1,7 +1,7 @@
 //! Messages between both ends on the first stream: version 1. Each message is its length, 4 bytes in network byte
 //! order, and that many bytes of JSON, at most 8 KiB.
 //!
-//! The caller sends a [`Request`], the listener accepts it with an [`Answer`], and when the data is through each sends
+//! The caller sends a [`PerfRequest`], the listener accepts it with a [`PerfResponse`], and when the data is through each sends
 //! its counts ([`Totals`]). An end that does not agree closes the connection with the reason. Everything that a peer
 //! sends is checked here.
 
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 use transport::{RecvStream, SendStream};
 
 use crate::peer::end::LARGEST_WINDOW;
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 
 /// The version of these messages.
 const VERSION: u64 = 1;
 /// The longest message, in bytes: 128 counts of 20 digits, and some words.
-const LONGEST: usize = 8 << 10;
+const MAX: usize = 8 << 10;
 /// The most streams of a test.
-pub(super) const MOST_STREAMS: u16 = 128;
+pub(super) const MAX_STREAMS: u16 = 128;
 /// The longest test that sends by time.
-pub(super) const LONGEST_TIME: Duration = Duration::from_hours(24);
+pub(super) const MAX_TIME: Duration = Duration::from_hours(24);
 /// The most bytes of a test.
-pub(super) const MOST_BYTES: u64 = 1_000_000_000_000_000;
+pub(super) const MAX_BYTES: u64 = 1_000_000_000_000_000;
 
 /// The most messages of a test: the time of each is kept.
-pub(super) const MOST_MESSAGES: u32 = 1_000_000;
+pub(super) const MAX_MESSAGES: u32 = 1_000_000;
 
 /// The amount of data to send.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
@@ -48,7 +48,7 @@ pub(super) enum Amount {
 /// The caller's request.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(super) struct PerfRequest {
     version: u64,
     /// Set if the listener sends.
     pub(super) reverse: bool,
@@ -63,7 +63,7 @@ pub(super) struct Request {
 /// The listener's answer to a request.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answer {
+pub(super) struct PerfResponse {
     version: u64,
     /// The law by which it sends.
     pub(super) law: String,
@@ -87,22 +87,22 @@ pub(super) struct Totals {
     pub(super) lost: u64,
 }
 
-impl Request {
+impl PerfRequest {
     pub(super) fn new(reverse: bool, streams: u16, amount: Amount, window_bytes: u64) -> Self {
         Self { version: VERSION, reverse, streams, amount, window_bytes }
     }
 
     fn check(&self) -> Result<(), String> {
-        if !(1..=MOST_STREAMS).contains(&self.streams) {
-            return Err(format!("asks for {} streams; there may be 1 to {MOST_STREAMS}", self.streams));
+        if !(1..=MAX_STREAMS).contains(&self.streams) {
+            return Err(format!("asks for {} streams; there may be 1 to {MAX_STREAMS}", self.streams));
         }
         let (value, most, unit) = match self.amount {
-            Amount::Bytes(bytes) => (bytes, MOST_BYTES, "bytes"),
-            Amount::TimeMs(ms) => (ms, LONGEST_TIME.as_millis() as u64, "ms"),
-            Amount::Messages { count, .. } if !(1..=MOST_MESSAGES).contains(&count) => {
-                (count.into(), MOST_MESSAGES.into(), "messages")
+            Amount::Bytes(bytes) => (bytes, MAX_BYTES, "bytes"),
+            Amount::TimeMs(ms) => (ms, MAX_TIME.as_millis() as u64, "ms"),
+            Amount::Messages { count, .. } if !(1..=MAX_MESSAGES).contains(&count) => {
+                (count.into(), MAX_MESSAGES.into(), "messages")
             }
-            Amount::Messages { count, bytes } => (bytes, MOST_BYTES / u64::from(count), "bytes a message"),
+            Amount::Messages { count, bytes } => (bytes, MAX_BYTES / u64::from(count), "bytes a message"),
         };
         if !(1..=most).contains(&value) {
             return Err(format!("asks for {value} {unit}; there may be 1 to {most}"));
@@ -111,13 +111,13 @@ impl Request {
     }
 }
 
-impl Answer {
+impl PerfResponse {
     pub(super) fn new(law: &str, window_bytes: u64) -> Self {
         Self { version: VERSION, law: law.to_owned(), window_bytes }
     }
 
     fn check(&self) -> Result<(), String> {
-        if laws::catalog::Kind::from_name(&self.law).is_none() {
+        if laws::catalog::LawKind::from_name(&self.law).is_none() {
             // The name is printed on a terminal.
             let name: String = self.law.chars().take(40).collect();
             return Err(format!("sends by a law that is not known here, `{}`", name.escape_default()));
@@ -172,7 +172,7 @@ impl Totals {
 }
 
 /// A message of a peer that can be wrong in itself.
-pub(super) trait Message: Serialize + DeserializeOwned {
+pub(super) trait ControlMessage: Serialize + DeserializeOwned {
     /// Its kind, with the article.
     const WHAT: &'static str;
 
@@ -180,21 +180,21 @@ pub(super) trait Message: Serialize + DeserializeOwned {
     fn flaw(&self) -> Result<(), String>;
 }
 
-impl Message for Request {
+impl ControlMessage for PerfRequest {
     const WHAT: &'static str = "a request";
     fn flaw(&self) -> Result<(), String> {
         self.check()
     }
 }
 
-impl Message for Answer {
+impl ControlMessage for PerfResponse {
     const WHAT: &'static str = "an answer";
     fn flaw(&self) -> Result<(), String> {
         self.check()
     }
 }
 
-impl Message for Totals {
+impl ControlMessage for Totals {
     const WHAT: &'static str = "its totals";
     fn flaw(&self) -> Result<(), String> {
         if self.lost > self.packets { Err(format!("lost {} packets of {}", self.lost, self.packets)) } else { Ok(()) }
@@ -202,7 +202,7 @@ impl Message for Totals {
 }
 
 /// Reads a message from its bytes. An error is the rest of a sentence about the peer.
-fn parse<M: Message>(bytes: &[u8]) -> Result<M, String> {
+fn parse<M: ControlMessage>(bytes: &[u8]) -> Result<M, String> {
     let flaw = |error: serde_json::Error| {
         format!("sent {} that cannot be read: {}", M::WHAT, error.to_string().escape_default())
     };
@@ -221,29 +221,29 @@ fn parse<M: Message>(bytes: &[u8]) -> Result<M, String> {
     Ok(message)
 }
 
-pub(super) async fn write<M: Message>(stream: &mut SendStream, message: &M) -> Result<(), Trouble> {
+pub(super) async fn write<M: ControlMessage>(stream: &mut SendStream, message: &M) -> Result<(), SessionError> {
     // Messages of numbers and names can always be serialized.
     let text = serde_json::to_vec(message).unwrap_or_default();
     stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
     Ok(stream.write_all(&text).await?)
 }
 
-pub(super) async fn read<M: Message>(stream: &mut RecvStream) -> Result<M, Trouble> {
+pub(super) async fn read<M: ControlMessage>(stream: &mut RecvStream) -> Result<M, SessionError> {
     let mut len = [0; 4];
     fill(stream, &mut len, M::WHAT).await?;
     let len = u32::from_be_bytes(len) as usize;
-    if len > LONGEST {
-        return Err(Trouble::Peer(format!("sent {} of {len} bytes; it may have {LONGEST}", M::WHAT)));
+    if len > MAX {
+        return Err(SessionError::Peer(format!("sent {} of {len} bytes; it may have {MAX}", M::WHAT)));
     }
     let mut text = vec![0; len];
     fill(stream, &mut text, M::WHAT).await?;
-    parse(&text).map_err(Trouble::Peer)
+    parse(&text).map_err(SessionError::Peer)
 }
 
-async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result<(), Trouble> {
+async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result<(), SessionError> {
     while !out.is_empty() {
         match stream.read(out).await? {
-            0 => return Err(Trouble::Peer(format!("ended before it had sent {what}"))),
+            0 => return Err(SessionError::Peer(format!("ended before it had sent {what}"))),
             count => out = &mut out[count..],
         }
     }
@@ -254,24 +254,24 @@ async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result
 mod tests {
     use super::*;
 
-    fn said<M: Message + std::fmt::Debug>(text: &str) -> String {
+    fn said<M: ControlMessage + std::fmt::Debug>(text: &str) -> String {
         parse::<M>(text.as_bytes()).unwrap_err()
     }
 
     #[test]
     fn what_is_written_is_read() {
-        let request = Request::new(true, 4, Amount::TimeMs(10_000), 1);
+        let request = PerfRequest::new(true, 4, Amount::TimeMs(10_000), 1);
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(text, r#"{"version":1,"reverse":true,"streams":4,"amount":{"time_ms":10000},"window_bytes":1}"#);
-        assert_eq!(parse::<Request>(text.as_bytes()), Ok(request));
-        let most = Totals::new(vec![u64::MAX; MOST_STREAMS.into()], Duration::MAX, Duration::MAX, u64::MAX, u64::MAX);
-        assert!(serde_json::to_vec(&most).unwrap().len() <= LONGEST);
+        assert_eq!(parse::<PerfRequest>(text.as_bytes()), Ok(request));
+        let most = Totals::new(vec![u64::MAX; MAX_STREAMS.into()], Duration::MAX, Duration::MAX, u64::MAX, u64::MAX);
+        assert!(serde_json::to_vec(&most).unwrap().len() <= MAX);
     }
 
     #[test]
     fn what_a_peer_must_not_say_is_named() {
         let request = |streams: &str, amount: &str| {
-            said::<Request>(&format!(
+            said::<PerfRequest>(&format!(
                 r#"{{"version":1,"reverse":false,"streams":{streams},"amount":{amount},"window_bytes":1}}"#
             ))
         };
@@ -280,12 +280,16 @@ mod tests {
         assert_eq!(request("1", r#"{"time_ms":86400001}"#), "asks for 86400001 ms; there may be 1 to 86400000");
         assert!(request("-1", r#"{"bytes":1}"#).starts_with("sent a request that cannot be read: "));
         assert!(request("1", r#"{"bytes":1,"time_ms":1}"#).starts_with("sent a request that cannot be read: "));
-        assert!(said::<Request>("GET / HTTP/1.1").starts_with("sent a request that cannot be read: "));
-        assert_eq!(said::<Request>("[]"), "sent a request without a version");
-        assert!(said::<Request>(r#"{"version":2}"#).starts_with("speaks version 2 of perf, and this end version 1"));
-        let law = said::<Answer>(r#"{"version":1,"law":"\u001b[31m","window_bytes":1}"#);
+        assert!(said::<PerfRequest>("GET / HTTP/1.1").starts_with("sent a request that cannot be read: "));
+        assert_eq!(said::<PerfRequest>("[]"), "sent a request without a version");
+        assert!(
+            said::<PerfRequest>(r#"{"version":2}"#).starts_with("speaks version 2 of perf, and this end version 1")
+        );
+        let law = said::<PerfResponse>(r#"{"version":1,"law":"\u001b[31m","window_bytes":1}"#);
         assert_eq!(law, "sends by a law that is not known here, `\\u{1b}[31m`");
-        assert!(said::<Answer>(r#"{"version":1,"law":"cubic","window_bytes":5000000000}"#).contains("5000000000"));
+        assert!(
+            said::<PerfResponse>(r#"{"version":1,"law":"cubic","window_bytes":5000000000}"#).contains("5000000000")
+        );
         let totals = said::<Totals>(r#"{"version":1,"bytes":[1],"time_ns":1,"cpu_ns":1,"packets":1,"lost":2}"#);
         assert_eq!(totals, "lost 2 packets of 1");
     }

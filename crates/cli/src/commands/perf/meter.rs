@@ -10,11 +10,11 @@ use units::Span;
 use crate::exit::print;
 use crate::interrupt::interrupted;
 use crate::peer::quantity::{amount, rate};
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 use study::Stopwatch;
 
 /// The progress of a test.
-pub(super) struct Meter<'a> {
+pub(super) struct ThroughputMeter<'a> {
     pub(super) connection: &'a Connection,
     /// From when the connection was there.
     whole: Stopwatch,
@@ -31,7 +31,7 @@ pub(super) struct Meter<'a> {
     pub(super) phase: Cell<&'static str>,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> ThroughputMeter<'a> {
     pub(super) fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
@@ -105,7 +105,7 @@ impl<'a> Meter<'a> {
 
 /// The progress in an interval.
 #[derive(Clone, Debug)]
-pub(super) struct Interval {
+pub(super) struct ProgressInterval {
     pub(super) from: Duration,
     pub(super) to: Duration,
     pub(super) bytes: u64,
@@ -113,7 +113,7 @@ pub(super) struct Interval {
     pub(super) lost: u64,
 }
 
-impl Interval {
+impl ProgressInterval {
     fn line(&self) -> String {
         let Self { from, to, bytes, rtt, lost } = self;
         let rtt = rtt.map_or_else(String::new, |rtt| format!("  rtt {}", in_ms(rtt)));
@@ -136,13 +136,13 @@ pub(super) fn in_ms(span: Span) -> String {
 }
 
 /// Monitors a test while it runs: its intervals, stalls, and Ctrl-C.
-pub(super) struct Watch<'a> {
-    meter: &'a Meter<'a>,
+pub(super) struct TestMonitor<'a> {
+    meter: &'a ThroughputMeter<'a>,
     /// None if intervals are not recorded.
     every: Option<Duration>,
     /// Set if intervals are printed.
     prints: bool,
-    pub(super) intervals: Vec<Interval>,
+    pub(super) intervals: Vec<ProgressInterval>,
     /// The bytes moved and the packets lost before the present interval.
     before: (u64, u64),
     /// The maximum time without progress; then the test ends.
@@ -151,10 +151,10 @@ pub(super) struct Watch<'a> {
     last: (u64, &'static str, Duration),
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TestMonitor<'a> {
     /// The connection itself ends when the peer is silent for `idle`. A peer that answers and does nothing has twice as
     /// long, so that the one is not taken for the other.
-    pub(super) fn new(meter: &'a Meter<'a>, idle: Duration) -> Self {
+    pub(super) fn new(meter: &'a ThroughputMeter<'a>, idle: Duration) -> Self {
         let last = (0, "", Duration::ZERO);
         Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), patience: idle * 2, last }
     }
@@ -163,9 +163,9 @@ impl<'a> Watch<'a> {
         Self { every: Some(every), prints, ..self }
     }
 
-    pub(super) fn look(&mut self) -> Result<(), Trouble> {
+    pub(super) fn look(&mut self) -> Result<(), SessionError> {
         if interrupted() {
-            return Err(Trouble::Interrupted);
+            return Err(SessionError::Interrupted);
         }
         while let Some(every) = self.every
             && self.begins_at() + every <= self.meter.elapsed()
@@ -179,7 +179,7 @@ impl<'a> Watch<'a> {
             if (moved, phase) != (self.last.0, self.last.1) {
                 self.last = (moved, phase, now);
             } else if now >= self.last.2 + self.patience {
-                return Err(Trouble::Stalled { what: phase, time: self.patience });
+                return Err(SessionError::Stalled { what: phase, time: self.patience });
             }
         }
         Ok(())
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
 
     fn note(&mut self, to: Duration) {
         let (moved, lost) = (self.meter.moved(), self.meter.connection.stats().lost);
-        let interval = Interval {
+        let interval = ProgressInterval {
             from: self.begins_at(),
             to,
             bytes: moved - self.before.0,
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn lines_are_as_in_the_book() {
         let (from, to) = (Duration::ZERO, Duration::from_secs(1));
-        let mut interval = Interval { from, to, bytes: 120_625_000, rtt: Some(Span::from_us(400)), lost: 0 };
+        let mut interval = ProgressInterval { from, to, bytes: 120_625_000, rtt: Some(Span::from_us(400)), lost: 0 };
         assert_eq!(interval.line(), "[ 0.00-1.00 s]   121 MB   965 Mbit/s  rtt 0.40 ms");
         (interval.rtt, interval.lost) = (None, 3);
         assert_eq!(interval.line(), "[ 0.00-1.00 s]   121 MB   965 Mbit/s  3 lost");

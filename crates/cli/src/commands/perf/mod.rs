@@ -12,13 +12,13 @@ mod test;
 mod traffic;
 
 use crate::args::PerfArgs;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
-pub(crate) fn perf(args: &PerfArgs) -> Result<(), Failure> {
+pub(crate) fn perf(args: &PerfArgs) -> Result<(), CommandFailure> {
     match (&args.listen, &args.peer) {
         (Some(address), _) => listen::listen(address, args),
         (None, Some(peer)) => call::call(peer, args),
         // The command line's definition asks for one of the two.
-        (None, None) => Err(Failure::Input("error: name a ticket or an address, or --listen ADDR".to_owned())),
+        (None, None) => Err(CommandFailure::Input("error: name a ticket or an address, or --listen ADDR".to_owned())),
     }
 }

@@ -7,11 +7,11 @@ use proto::connection::PathStats;
 use serde_json::{Value, json};
 use units::Span;
 
-use super::control::{Amount, Answer, Request, Totals};
-use super::meter::{Interval, in_ms};
-use super::test::Outcome;
+use super::control::{Amount, PerfRequest, PerfResponse, Totals};
+use super::meter::{ProgressInterval, in_ms};
+use super::test::TestCounts;
 use crate::args::PerfArgs;
-use crate::peer::end::End;
+use crate::peer::end::EndpointSpec;
 use crate::peer::quantity::{amount, bits_a_second, rate};
 use crate::sheet::Sheet;
 
@@ -26,22 +26,22 @@ pub(super) const TABLES: [&str; 4] = ["ends", "intervals", "paths", "messages"];
 const SCHEMA: u32 = 1;
 
 /// A test that ended well.
-pub(super) struct Shown<'a> {
-    pub(super) request: &'a Request,
-    pub(super) answer: &'a Answer,
-    pub(super) end: &'a End,
+pub(super) struct PerfReport<'a> {
+    pub(super) request: &'a PerfRequest,
+    pub(super) answer: &'a PerfResponse,
+    pub(super) end: &'a EndpointSpec,
     pub(super) args: &'a PerfArgs,
     pub(super) address: SocketAddr,
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a TestCounts,
     /// The duration of each message.
     pub(super) took: &'a [Duration],
     pub(super) paths: &'a [PathStats],
 }
 
-impl Shown<'_> {
+impl PerfReport<'_> {
     /// Returns the counts of the sender and of the receiver.
     fn both(&self) -> [(&'static str, &Totals); 2] {
-        let Outcome { own, theirs } = self.outcome;
+        let TestCounts { own, theirs } = self.outcome;
         if self.request.reverse {
             [("sender", theirs), ("receiver", own)]
         } else {
@@ -95,7 +95,7 @@ impl Shown<'_> {
         lines.join("\n")
     }
 
-    pub(super) fn as_json(&self, intervals: &[Interval]) -> Value {
+    pub(super) fn as_json(&self, intervals: &[ProgressInterval]) -> Value {
         let [sender, receiver] = self.both().map(|(_, totals)| totals_as_json(totals));
         let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
         let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
@@ -112,7 +112,7 @@ impl Shown<'_> {
     }
 
     /// The tables for `--csv` ([`TABLES`]).
-    pub(super) fn sheets(&self, intervals: &[Interval]) -> [Sheet; 4] {
+    pub(super) fn sheets(&self, intervals: &[ProgressInterval]) -> [Sheet; 4] {
         let ends: Vec<Value> = self
             .both()
             .into_iter()
@@ -221,8 +221,8 @@ fn totals_as_json(totals: &Totals) -> Value {
     })
 }
 
-fn interval_as_json(interval: &Interval) -> Value {
-    let Interval { from, to, bytes, rtt, lost } = interval;
+fn interval_as_json(interval: &ProgressInterval) -> Value {
+    let ProgressInterval { from, to, bytes, rtt, lost } = interval;
     json!({
         "from_ns": from.as_nanos() as u64,
         "to_ns": to.as_nanos() as u64,

@@ -1,19 +1,19 @@
 //! One test on an existing connection, at either end.
 
-use super::control::{Answer, Request, Totals, read, write};
-use super::meter::Meter;
+use super::control::{PerfRequest, PerfResponse, Totals, read, write};
+use super::meter::ThroughputMeter;
 use super::traffic::{Load, receive, send};
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 
 /// The counts of both ends.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct TestCounts {
     pub(super) own: Totals,
     pub(super) theirs: Totals,
 }
 
 /// Moves the data. Returns the counts of this end.
-async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals, Trouble> {
+async fn transfer(sends: bool, load: &Load, meter: &ThroughputMeter<'_>) -> Result<Totals, SessionError> {
     meter.plan(load.streams);
     meter.phase.set("data");
     if sends {
@@ -28,38 +28,44 @@ async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals,
 }
 
 /// The caller's end: requests a test, and does its part. Returns the listener's answer, too.
-pub(super) async fn of_caller(request: &Request, meter: &Meter<'_>) -> Result<(Answer, Outcome), Trouble> {
+pub(super) async fn of_caller(
+    request: &PerfRequest,
+    meter: &ThroughputMeter<'_>,
+) -> Result<(PerfResponse, TestCounts), SessionError> {
     meter.phase.set("the listener to let this caller in");
     meter.connection.admitted().await?;
     meter.phase.set("the listener's answer");
     let (mut say, mut hear) = meter.connection.open().await?;
     write(&mut say, request).await?;
-    let answer: Answer = read(&mut hear).await?;
+    let answer: PerfResponse = read(&mut hear).await?;
     let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
     let load = Load { streams: request.streams, amount: request.amount, window };
     let own = transfer(!request.reverse, &load, meter).await?;
     write(&mut say, &own).await?;
     let theirs: Totals = read(&mut hear).await?;
     let verb = if request.reverse { "sent" } else { "got" };
-    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
+    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(SessionError::Peer)?;
     say.finish()?;
     // The listener closes its stream when it has read all of this one. Closing the connection before that might lose the
     // end of this stream.
     meter.phase.set("the listener to end");
     match hear.read(&mut [0]).await? {
-        0 => Ok((answer, Outcome { own, theirs })),
-        _ => Err(Trouble::Peer("says more than its totals".to_owned())),
+        0 => Ok((answer, TestCounts { own, theirs })),
+        _ => Err(SessionError::Peer("says more than its totals".to_owned())),
     }
 }
 
 /// The listener's end: executes the client's request.
-pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(Request, Outcome), Trouble> {
+pub(super) async fn of_listener(
+    answer: &PerfResponse,
+    meter: &ThroughputMeter<'_>,
+) -> Result<(PerfRequest, TestCounts), SessionError> {
     meter.phase.set("the caller's request");
     let stream = meter.connection.accept_stream().await?;
     let (Some(mut say), mut hear) = (stream.send, stream.receive) else {
-        return Err(Trouble::Peer("opened a stream of one direction before it had asked for a test".to_owned()));
+        return Err(SessionError::Peer("opened a stream of one direction before it had asked for a test".to_owned()));
     };
-    let request: Request = read(&mut hear).await?;
+    let request: PerfRequest = read(&mut hear).await?;
     write(&mut say, answer).await?;
     let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
     let load = Load { streams: request.streams, amount: request.amount, window };
@@ -67,10 +73,10 @@ pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(R
     write(&mut say, &own).await?;
     let theirs: Totals = read(&mut hear).await?;
     let verb = if request.reverse { "got" } else { "sent" };
-    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
+    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(SessionError::Peer)?;
     // The client closes the connection when it has received that. If the client has already gone, the test is still valid.
     if say.finish().is_ok() {
         meter.connection.closed().await;
     }
-    Ok((request, Outcome { own, theirs }))
+    Ok((request, TestCounts { own, theirs }))
 }

@@ -8,9 +8,9 @@ use transport::{RecvStream, SendStream};
 use units::Span;
 
 use super::control::Amount;
-use super::meter::Meter;
-use crate::peer::patience::{Part, all, pause, unless};
-use crate::peer::trouble::Trouble;
+use super::meter::ThroughputMeter;
+use crate::peer::patience::{JoinedFuture, all, pause, unless};
+use crate::peer::session_error::SessionError;
 use study::Stopwatch;
 
 /// Bytes that are written or read at a time.
@@ -55,7 +55,7 @@ impl Load {
 }
 
 /// Sends until the peer has all.
-pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> {
+pub(super) async fn send(load: &Load, meter: &ThroughputMeter<'_>) -> Result<(), SessionError> {
     if let Amount::Messages { count, bytes } = load.amount {
         return send_messages(count, bytes, meter).await;
     }
@@ -65,7 +65,7 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
     }
     meter.begin(streams.iter().map(SendStream::id).collect());
     let data = vec![0x6e; CHUNK];
-    let part = |(at, stream)| -> Part<'_> { Box::pin(send_one(stream, load, at, meter, &data)) };
+    let part = |(at, stream)| -> JoinedFuture<'_> { Box::pin(send_one(stream, load, at, meter, &data)) };
     all(streams.iter_mut().enumerate().map(part).collect()).await?;
     meter.end();
     Ok(())
@@ -73,7 +73,7 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
 
 /// Sends one message after the other. Each begins on an idle connection, [`IDLE_RTTS`] round trips after this end
 /// knew that the one before was delivered, and its time counts from the first write until this end knows that all of it was delivered.
-async fn send_messages(count: u32, bytes: u64, meter: &Meter<'_>) -> Result<(), Trouble> {
+async fn send_messages(count: u32, bytes: u64, meter: &ThroughputMeter<'_>) -> Result<(), SessionError> {
     let data = vec![0x6e; CHUNK];
     for at in 0..count {
         if at > 0 {
@@ -104,9 +104,9 @@ async fn send_one(
     stream: &mut SendStream,
     load: &Load,
     at: usize,
-    meter: &Meter<'_>,
+    meter: &ThroughputMeter<'_>,
     data: &[u8],
-) -> Result<(), Trouble> {
+) -> Result<(), SessionError> {
     let (count, share, time) = (&meter.counts()[at], load.share(at).unwrap_or(u64::MAX), load.time());
     let is_over = || meter.elapsed() >= time;
     while count.get() < share {
@@ -120,15 +120,15 @@ async fn send_one(
 }
 
 /// Receives until all streams have ended.
-pub(super) async fn receive(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> {
-    let limit = Limit { load, late: Cell::new(None) };
+pub(super) async fn receive(load: &Load, meter: &ThroughputMeter<'_>) -> Result<(), SessionError> {
+    let limit = SenderLimit { load, late: Cell::new(None) };
     if let Amount::Messages { count, bytes } = load.amount {
         for _ in 0..count {
             let mut stream = accept_one(meter).await?;
             let before = meter.counted();
             receive_one(&mut stream, &meter.counts()[0], &limit, meter).await?;
             if meter.counted() - before != bytes {
-                return Err(Trouble::Peer(format!("sent a message of {} bytes", meter.counted() - before)));
+                return Err(SessionError::Peer(format!("sent a message of {} bytes", meter.counted() - before)));
             }
         }
         meter.end();
@@ -139,16 +139,16 @@ pub(super) async fn receive(load: &Load, meter: &Meter<'_>) -> Result<(), Troubl
         streams.push(accept_one(meter).await?);
     }
     streams.sort_by_key(RecvStream::id);
-    let part = |(at, stream)| -> Part<'_> { Box::pin(receive_one(stream, &meter.counts()[at], &limit, meter)) };
+    let part = |(at, stream)| -> JoinedFuture<'_> { Box::pin(receive_one(stream, &meter.counts()[at], &limit, meter)) };
     all(streams.iter_mut().enumerate().map(part).collect()).await?;
     meter.end();
     Ok(())
 }
 
-async fn accept_one(meter: &Meter<'_>) -> Result<RecvStream, Trouble> {
+async fn accept_one(meter: &ThroughputMeter<'_>) -> Result<RecvStream, SessionError> {
     let stream = meter.connection.accept_stream().await?;
     if stream.send.is_some() {
-        return Err(Trouble::Peer("opened a stream of two directions for data".to_owned()));
+        return Err(SessionError::Peer("opened a stream of two directions for data".to_owned()));
     }
     meter.begin(Vec::new());
     Ok(stream.receive)
@@ -157,28 +157,28 @@ async fn accept_one(meter: &Meter<'_>) -> Result<RecvStream, Trouble> {
 async fn receive_one(
     stream: &mut RecvStream,
     count: &Cell<u64>,
-    limit: &Limit<'_>,
-    meter: &Meter<'_>,
-) -> Result<(), Trouble> {
+    limit: &SenderLimit<'_>,
+    meter: &ThroughputMeter<'_>,
+) -> Result<(), SessionError> {
     let mut buffer = vec![0; CHUNK];
     loop {
         match stream.read(&mut buffer).await? {
             0 => return Ok(()),
             bytes => count.set(count.get() + bytes as u64),
         }
-        limit.check(meter.counted(), meter.elapsed()).map_err(Trouble::Peer)?;
+        limit.check(meter.counted(), meter.elapsed()).map_err(SessionError::Peer)?;
         pause().await;
     }
 }
 
 /// The limit of a sender.
-struct Limit<'a> {
+struct SenderLimit<'a> {
     load: &'a Load,
     /// The bytes that had arrived when its time was over.
     late: Cell<Option<u64>>,
 }
 
-impl Limit<'_> {
+impl SenderLimit<'_> {
     fn check(&self, counted: u64, elapsed: Duration) -> Result<(), String> {
         match self.load.amount {
             Amount::Bytes(_) | Amount::Messages { .. } if counted > self.load.share_of_all() => {
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn a_sender_that_goes_on_is_noticed() {
         let bytes = load(2, Amount::Bytes(10));
-        let limit = Limit { load: &bytes, late: Cell::new(None) };
+        let limit = SenderLimit { load: &bytes, late: Cell::new(None) };
         assert_eq!(limit.check(10, Duration::ZERO), Ok(()));
         assert_eq!(limit.check(11, Duration::ZERO).unwrap_err(), "sends more than the 10 bytes that were agreed");
         let time = load(2, Amount::TimeMs(1_000));
-        let limit = Limit { load: &time, late: Cell::new(None) };
+        let limit = SenderLimit { load: &time, late: Cell::new(None) };
         for (counted, elapsed_s) in [(1_000_000, 5), (1_000_001, 7), (1_000_201, 8)] {
             assert_eq!(limit.check(counted, Duration::from_secs(elapsed_s)), Ok(()));
         }

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use proto::closed::Code;
+use proto::closed::CloseCode;
 use proxy::allow::{Allow, Rule};
-use proxy::{Far, MOST_FLOWS};
+use proxy::{MAX_FLOWS, ProxyServer};
 use tokio::task::JoinSet;
 use transport::Endpoint;
 
-use super::told::Told;
+use super::proxy_log::ProxyLog;
 use super::{LOOK, run, with_room};
 use crate::args::FarArgs;
-use crate::exit::{Failure, tell};
-use crate::peer::desk::{self, Asked, Desk, Terms};
-use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
+use crate::exit::{CommandFailure, tell};
+use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
 use crate::peer::service::PROXY;
+use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketListener};
 
 /// Near ends at a time: each may have windows full of bytes.
-const MOST_CALLERS: usize = 32;
+const MAX_CALLERS: usize = 32;
 
-pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
+pub(super) fn far(args: &FarArgs) -> Result<(), CommandFailure> {
     let rules: Result<Vec<Rule>, _> = args.allow.iter().map(|text| text.parse()).collect();
-    let rules = rules.map_err(|error| Failure::Input(format!("error: --allow {error}")))?;
-    let terms = Terms::new(Asked {
+    let rules = rules.map_err(|error| CommandFailure::Input(format!("error: --allow {error}")))?;
+    let terms = ListenConfig::new(ListenRequest {
         listen: &args.listen,
         threads: args.threads,
         keep: true,
@@ -32,27 +32,27 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
         insecure: args.insecure,
         file: args.ticket.as_deref(),
     })?;
-    let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: MOST_FLOWS as u64, one_way: 0 };
-    let mut end = End::new(&args.end, PROXY, room)?;
+    let room = PeerLimits { paths: MAX_PATHS, packet: MAX_PACKET, both_ways: MAX_FLOWS as u64, one_way: 0 };
+    let mut end = EndpointSpec::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
     let endpoint = terms.listen(&end)?;
-    let mut desk = Desk::open(&endpoint, terms, &end)?;
+    let mut desk = TicketListener::open(&endpoint, terms, &end)?;
     if rules.is_empty() {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }
-    let told = Arc::new(Told::default());
-    let far = Far::new(Allow::new(rules), told.log(args.verbose));
+    let told = Arc::new(ProxyLog::default());
+    let far = ProxyServer::new(Allow::new(rules), told.log(args.verbose));
     let ended = run(serve(&endpoint, &mut desk, &far))?;
     let outcome = match ended {
-        None => Err(Failure::Interrupted(format!("the far end ended: {}", told.summary()))),
-        Some(()) => Err(desk::ended(&endpoint)),
+        None => Err(CommandFailure::Interrupted(format!("the far end ended: {}", told.summary()))),
+        Some(()) => Err(ticket_listener::ended(&endpoint)),
     };
-    endpoint.end(Code::NONE, if ended.is_none() { "the far end was interrupted" } else { "" });
+    endpoint.end(CloseCode::NONE, if ended.is_none() { "the far end was interrupted" } else { "" });
     outcome
 }
 
 /// Serves near ends until the socket fails.
-async fn serve(endpoint: &Endpoint, desk: &mut Desk, far: &Far) {
+async fn serve(endpoint: &Endpoint, desk: &mut TicketListener, far: &ProxyServer) {
     let mut callers = JoinSet::new();
     loop {
         tokio::select! {
@@ -60,9 +60,9 @@ async fn serve(endpoint: &Endpoint, desk: &mut Desk, far: &Far) {
                 let Some(incoming) = incoming else { return };
                 let Some(connection) = desk.admit(incoming) else { continue };
                 let who = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
-                if callers.len() >= MOST_CALLERS {
-                    connection.close(Code::BUSY, "as many near ends are connected as there may be");
-                    tell(&format!("{who}: refused, as {MOST_CALLERS} near ends are connected already"));
+                if callers.len() >= MAX_CALLERS {
+                    connection.close(CloseCode::BUSY, "as many near ends are connected as there may be");
+                    tell(&format!("{who}: refused, as {MAX_CALLERS} near ends are connected already"));
                     continue;
                 }
                 tell(&format!("{who}: a near end is connected"));

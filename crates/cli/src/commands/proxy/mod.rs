@@ -1,21 +1,21 @@
 //! `narrows proxy`: programs' TCP connections over a long link, as streams of the transport. `docs/src/proxy.md`.
 //!
 //! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, decide which peers may connect, and
-//! run until Ctrl-C; `told.rs` has the messages.
+//! run until Ctrl-C; `proxy_log.rs` has the messages.
 
 mod far;
 mod near;
-mod told;
+mod proxy_log;
 
 use std::future::Future;
 use std::time::Duration;
 
 use proto::settings::Settings;
 use proto::streams::RESERVED;
-use proxy::MOST_FLOWS;
+use proxy::MAX_FLOWS;
 
 use crate::args::ProxyCommand;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::descriptors::open_more_files;
 
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// these; the memory is used only then.
 const FULL_WINDOWS: u64 = 16;
 
-pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
+pub(crate) fn proxy(command: ProxyCommand) -> Result<(), CommandFailure> {
     match command {
         ProxyCommand::Far(args) => far::far(&args),
         ProxyCommand::Near(args) => near::near(&args),
@@ -35,15 +35,15 @@ pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
 /// Makes room for many streams with unread data.
 fn with_room(settings: &mut Settings) {
     let full = settings.limits.max_stream_data.saturating_mul(FULL_WINDOWS);
-    settings.limits.max_data = full.saturating_add(MOST_FLOWS as u64 * RESERVED);
+    settings.limits.max_data = full.saturating_add(MAX_FLOWS as u64 * RESERVED);
 }
 
 /// Runs an end until it ends or Ctrl-C is pressed. Returns none after Ctrl-C.
-fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, Failure> {
+fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, CommandFailure> {
     listen_for_interrupts();
     open_more_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
+    let runtime = runtime.map_err(|error| CommandFailure::Run(error.into()))?;
     let ended = runtime.block_on(async {
         let interruption = async {
             while !interrupted() {

@@ -5,22 +5,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use proto::secret::Secret;
 use proto::ticket::TicketId;
-use proxy::{Destination, Door, Kind, Refusal, near as carry};
+use proxy::{ConnectFailure, Destination, EntranceKind, ProxyListener, near as carry};
 use tokio::time::timeout;
 use transport::{Connection, Endpoint, Error};
 
-use super::told::Told;
+use super::proxy_log::ProxyLog;
 use super::{run, with_room};
 use crate::args::NearArgs;
-use crate::exit::{Failure, tell};
-use crate::peer::access::Way;
-use crate::peer::call::failure;
-use crate::peer::end::{ETHERNET_PACKET, End, Room};
+use crate::exit::{CommandFailure, tell};
+use crate::peer::access::PeerTarget;
+use crate::peer::dial::failure;
+use crate::peer::end::{ETHERNET_PACKET, EndpointSpec, PeerLimits};
 use crate::peer::service::PROXY;
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 
 const DEED: &str = "the connection";
 /// The time after which an address that does not answer is given up: some round trips of the longest links, and
@@ -28,76 +28,80 @@ const DEED: &str = "the connection";
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// A door as the command line asks for it.
-struct Asked {
+struct EntranceSpec {
     option: &'static str,
-    kind: Kind,
+    kind: EntranceKind,
     at: SocketAddr,
 }
 
-pub(super) fn near(args: &NearArgs) -> Result<(), Failure> {
+pub(super) fn near(args: &NearArgs) -> Result<(), CommandFailure> {
     let asked = doors(args)?;
-    let way = Way::new(&args.peer, &args.call)?;
-    let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
-    let mut end = End::new(&args.end, PROXY, room)?;
+    let way = PeerTarget::new(&args.peer, &args.call)?;
+    let room = PeerLimits { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
+    let mut end = EndpointSpec::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
-    let (told, caller) = (Arc::new(Told::default()), Caller { way, end, endpoint: RefCell::new(None) });
+    let (told, caller) = (Arc::new(ProxyLog::default()), Dialer { way, end, endpoint: RefCell::new(None) });
     let ended = run(async {
-        let doors = asked.iter().map(open).collect::<Result<Vec<Door>, Failure>>()?;
+        let doors = asked.iter().map(open).collect::<Result<Vec<ProxyListener>, CommandFailure>>()?;
         Ok(carry(doors, || caller.call(), told.log(args.verbose)).await)
     })?;
     if let Some(endpoint) = caller.endpoint.take() {
-        endpoint.end(Code::NONE, if ended.is_none() { "the near end was interrupted" } else { "" });
+        endpoint.end(CloseCode::NONE, if ended.is_none() { "the near end was interrupted" } else { "" });
     }
     match ended {
-        None => Err(Failure::Interrupted(format!("the near end ended: {}", told.summary()))),
+        None => Err(CommandFailure::Interrupted(format!("the near end ended: {}", told.summary()))),
         Some(Err(failure)) => Err(failure),
-        Some(Ok(why)) => Err(Failure::Run(anyhow::anyhow!(why))),
+        Some(Ok(why)) => Err(CommandFailure::Run(anyhow::anyhow!(why))),
     }
 }
 
 /// The doors that the options ask for.
-fn doors(args: &NearArgs) -> Result<Vec<Asked>, Failure> {
+fn doors(args: &NearArgs) -> Result<Vec<EntranceSpec>, CommandFailure> {
     let mut doors = Vec::new();
     for text in &args.socks {
-        doors.push(Asked { option: "--socks", kind: Kind::Socks, at: door("--socks", text)? });
+        doors.push(EntranceSpec { option: "--socks", kind: EntranceKind::Socks, at: door("--socks", text)? });
     }
     for text in &args.forward {
         let Some((at, to)) = text.split_once('=') else {
-            return Err(Failure::Input(format!(
+            return Err(CommandFailure::Input(format!(
                 "error: --forward {text}: expected ADDR=HOST:PORT, such as 127.0.0.1:5201=server.example:5201"
             )));
         };
         let to: Destination =
-            to.parse().map_err(|error| Failure::Input(format!("error: --forward {text}: {error}")))?;
-        doors.push(Asked { option: "--forward", kind: Kind::Forward(to), at: door("--forward", at)? });
+            to.parse().map_err(|error| CommandFailure::Input(format!("error: --forward {text}: {error}")))?;
+        doors.push(EntranceSpec { option: "--forward", kind: EntranceKind::Forward(to), at: door("--forward", at)? });
     }
     for text in &args.transparent {
-        doors.push(Asked { option: "--transparent", kind: Kind::Transparent, at: door("--transparent", text)? });
+        doors.push(EntranceSpec {
+            option: "--transparent",
+            kind: EntranceKind::Transparent,
+            at: door("--transparent", text)?,
+        });
     }
     Ok(doors)
 }
 
 /// An address to listen at; a port alone is one of 127.0.0.1.
-fn door(option: &str, text: &str) -> Result<SocketAddr, Failure> {
+fn door(option: &str, text: &str) -> Result<SocketAddr, CommandFailure> {
     let at = text.parse().or_else(|_| text.parse().map(|port: u16| (Ipv4Addr::LOCALHOST, port).into()));
     at.map_err(|_| {
-        Failure::Input(format!(
+        CommandFailure::Input(format!(
             "error: {option} {text}: expected an address and a port, such as 127.0.0.1:1080 or [::1]:1080, or a port alone"
         ))
     })
 }
 
-fn open(asked: &Asked) -> Result<Door, Failure> {
-    let Asked { option, kind, at } = asked;
-    let door = Door::open(kind.clone(), *at)
-        .map_err(|error| Failure::Input(format!("error: {option} {at}: cannot listen there: {error}")))?;
+fn open(asked: &EntranceSpec) -> Result<ProxyListener, CommandFailure> {
+    let EntranceSpec { option, kind, at } = asked;
+    let door = ProxyListener::open(kind.clone(), *at)
+        .map_err(|error| CommandFailure::Input(format!("error: {option} {at}: cannot listen there: {error}")))?;
     let at = door.address();
     tell(&match kind {
-        Kind::Socks => format!("SOCKS 5 at {at}"),
-        Kind::Forward(to) => format!("{at} is {to} at the far end"),
-        Kind::Transparent => format!("redirected connections at {at}"),
+        EntranceKind::Socks => format!("SOCKS 5 at {at}"),
+        EntranceKind::Forward(to) => format!("{at} is {to} at the far end"),
+        EntranceKind::Transparent => format!("redirected connections at {at}"),
     });
-    if !at.ip().to_canonical().is_loopback() && *kind != Kind::Transparent {
+    if !at.ip().to_canonical().is_loopback() && *kind != EntranceKind::Transparent {
         tell(&format!(
             "warning: {option} {at} is open to anyone who reaches that address, and nobody is asked who it is; a loopback \
              address is not"
@@ -107,16 +111,16 @@ fn open(asked: &Asked) -> Result<Door, Failure> {
 }
 
 /// Calls the far end, again and again.
-struct Caller {
-    way: Way,
-    end: End,
+struct Dialer {
+    way: PeerTarget,
+    end: EndpointSpec,
     /// The endpoint of the last connection.
     endpoint: RefCell<Option<Endpoint>>,
 }
 
-impl Caller {
+impl Dialer {
     /// Calls one address after the other until one lets this end in.
-    async fn call(&self) -> Result<Connection, Refusal> {
+    async fn call(&self) -> Result<Connection, ConnectFailure> {
         let addresses = self.way.addresses();
         for &address in addresses {
             match timeout(ANSWER_WAIT, self.call_at(address)).await {
@@ -126,13 +130,13 @@ impl Caller {
             }
         }
         let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        Err(Refusal::ForNow(format!("nothing answers at {}", tried.join(", "))))
+        Err(ConnectFailure::ForNow(format!("nothing answers at {}", tried.join(", "))))
     }
 
     async fn call_at(&self, address: SocketAddr) -> Result<Connection, Error> {
         let secret: Option<(TicketId, Secret)> = match &self.way {
-            Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
-            Way::Address { .. } => None,
+            PeerTarget::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
+            PeerTarget::Address { .. } => None,
         };
         let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let endpoint = Endpoint::call_from((any, 0).into(), &self.end.config)?;
@@ -143,24 +147,26 @@ impl Caller {
     }
 
     /// Classifies a failed call: whether waiting can resolve it.
-    fn refusal(&self, error: Error, address: SocketAddr) -> Refusal {
+    fn refusal(&self, error: Error, address: SocketAddr) -> ConnectFailure {
         match (&error, &self.way) {
-            (Error::Closed(Closed::There { code: Code::REFUSED, .. }), Way::Ticket(_)) => Refusal::ForGood(format!(
-                "the far end at {address} does not take this ticket: it has ended, or the far end was started anew; with \
+            (Error::Closed(Closed::There { code: CloseCode::REFUSED, .. }), PeerTarget::Ticket(_)) => {
+                ConnectFailure::ForGood(format!(
+                    "the far end at {address} does not take this ticket: it has ended, or the far end was started anew; with \
                  --ticket FILE it keeps its ticket"
-            )),
-            (Error::Closed(Closed::There { code: Code::REFUSED, .. }), Way::Address { .. }) => {
+                ))
+            }
+            (Error::Closed(Closed::There { code: CloseCode::REFUSED, .. }), PeerTarget::Address { .. }) => {
                 let own = self.end.config.identity.fingerprint();
-                Refusal::ForGood(format!(
+                ConnectFailure::ForGood(format!(
                     "the far end at {address} does not let this caller in: give its ticket, or start it with --allow-caller {own}"
                 ))
             }
             // Another key, or another program, at that address.
             (Error::Closed(Closed::Here { .. } | Closed::Service { .. }), _) => {
-                let text = failure(&Trouble::from(error), &self.way, address, &self.end, DEED).to_string();
-                Refusal::ForGood(text.trim_start_matches("error: ").to_owned())
+                let text = failure(&SessionError::from(error), &self.way, address, &self.end, DEED).to_string();
+                ConnectFailure::ForGood(text.trim_start_matches("error: ").to_owned())
             }
-            (error, _) => Refusal::ForNow(format!("{address}: {error}")),
+            (error, _) => ConnectFailure::ForNow(format!("{address}: {error}")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use results::claims::suspects::{Outcome, Trial, tried};
+use results::claims::suspects::{SuspectTrial, TrialOutcome, tried};
 use results::claims::{Claim, Runs, name_in_claims};
 use results::{Lookup, RunResults, find_run};
 use scenario::{Cause, Overrides, Scenario};
@@ -11,9 +11,9 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use super::{Figure, finished, seeds_of};
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{Failure, tell};
+use crate::exit::{CommandFailure, tell};
 use crate::results_page::{HEADING, TRIALS, cell};
-use crate::sheet::{self, Datum, Row, Sheet};
+use crate::sheet::{self, Datum, Sheet, SheetRow};
 
 /// A suspected cause of a figure's file.
 pub(super) struct Suspect {
@@ -32,17 +32,17 @@ pub(super) fn read(
     scenario: &Scenario,
     claims: &[Claim],
     overrides: &Overrides,
-) -> Result<Vec<Suspect>, Failure> {
+) -> Result<Vec<Suspect>, CommandFailure> {
     let mut suspects = Vec::new();
     for cause in &scenario.config.cause {
         for (scale, outcome) in cause.recorded.iter().flat_map(|(scale, of)| of.iter().map(move |(_, it)| (scale, it)))
         {
-            if Outcome::from_name(outcome).is_none() {
-                return Err(Failure::Input(format!(
+            if TrialOutcome::from_name(outcome).is_none() {
+                return Err(CommandFailure::Input(format!(
                     "error: {}: cause `{}`, `recorded.{scale}`: no outcome `{outcome}`; there are: {}",
                     path.display(),
                     cause.id,
-                    Outcome::ALL.map(Outcome::name).join(", ")
+                    TrialOutcome::ALL.map(TrialOutcome::name).join(", ")
                 )));
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn read(
             // Runs are compared seed by seed.
             if find_run(own.keys().map(String::as_str), run) != Lookup::One(found) || own.get(found) != seeds.get(found)
             {
-                return Err(Failure::Input(format!(
+                return Err(CommandFailure::Input(format!(
                     "error: {}: the change of the cause `{}` gives the run `{run}` another name or other seeds\nhelp: leave seeds \
                      and points of the grid as they are",
                     path.display(),
@@ -78,7 +78,11 @@ pub(super) fn read(
 }
 
 /// Runs the schemes of each cause's claims with its change, and judges the claims by these runs and by those of the figure.
-pub(super) fn try_all(figure: &Figure, runs: &[RunResults], args: &ReproduceArgs) -> Result<Vec<Trial>, Failure> {
+pub(super) fn try_all(
+    figure: &Figure,
+    runs: &[RunResults],
+    args: &ReproduceArgs,
+) -> Result<Vec<SuspectTrial>, CommandFailure> {
     let mut trials = Vec::new();
     let in_claims = names(runs);
     let before = Runs::by_seed(runs, &in_claims);
@@ -115,31 +119,34 @@ fn names(runs: &[RunResults]) -> Vec<String> {
 }
 
 /// Returns the outcome, with the removed share of the shortfall where that adds information.
-fn said(trial: &Trial) -> String {
-    match trial.removed.filter(|_| matches!(trial.outcome, Outcome::InPart | Outcome::Undecided | Outcome::Refuted)) {
+fn said(trial: &SuspectTrial) -> String {
+    match trial
+        .removed
+        .filter(|_| matches!(trial.outcome, TrialOutcome::InPart | TrialOutcome::Undecided | TrialOutcome::Refuted))
+    {
         Some(share) if share > 0.0 => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),
         _ => trial.outcome.to_string(),
     }
 }
 
 /// A table of trials, a row for a claim and a cause.
-pub(super) fn sheet<'a>(trials: impl IntoIterator<Item = (&'a Figure, &'a [Trial])>) -> Sheet {
-    let row = |figure: &Figure, trial: &Trial| {
+pub(super) fn sheet<'a>(trials: impl IntoIterator<Item = (&'a Figure, &'a [SuspectTrial])>) -> Sheet {
+    let row = |figure: &Figure, trial: &SuspectTrial| {
         let suspect = figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause);
         let change = suspect.map_or_else(String::new, |suspect| suspect.cause.change());
         let (before, after) = (&trial.before, &trial.after);
-        Row {
+        SheetRow {
             name: figure.name.clone(),
             keys: vec![("claim".to_owned(), Datum::Text(before.id.clone()))],
             cells: vec![
-                sheet::Cell::text(&trial.cause),
-                sheet::Cell::text(change),
-                sheet::Cell::text(&before.measured),
-                sheet::Cell::text(before.verdict.name()),
-                sheet::Cell::text(&after.measured),
-                sheet::Cell::text(after.verdict.name()),
-                sheet::Cell::text(trial.outcome.name()),
-                sheet::Cell::new("", "share", trial.removed),
+                sheet::SheetCell::text(&trial.cause),
+                sheet::SheetCell::text(change),
+                sheet::SheetCell::text(&before.measured),
+                sheet::SheetCell::text(before.verdict.name()),
+                sheet::SheetCell::text(&after.measured),
+                sheet::SheetCell::text(after.verdict.name()),
+                sheet::SheetCell::text(trial.outcome.name()),
+                sheet::SheetCell::new("", "share", trial.removed),
             ],
         }
     };
@@ -156,7 +163,7 @@ pub(super) fn sheet<'a>(trials: impl IntoIterator<Item = (&'a Figure, &'a [Trial
 }
 
 /// The table of a figure's trials in the terminal; nothing where there are none.
-pub(super) fn described(figure: &Figure, trials: &[Trial], scale: Scale) -> String {
+pub(super) fn described(figure: &Figure, trials: &[SuspectTrial], scale: Scale) -> String {
     if trials.is_empty() {
         return String::new();
     }
@@ -175,7 +182,7 @@ pub(super) fn described(figure: &Figure, trials: &[Trial], scale: Scale) -> Stri
 }
 
 /// The trials in a section of the page; nothing where there are none.
-pub(super) fn section(figure: &Figure, trials: &[Trial], seeds: &str) -> String {
+pub(super) fn section(figure: &Figure, trials: &[SuspectTrial], seeds: &str) -> String {
     if trials.is_empty() {
         return String::new();
     }
@@ -200,7 +207,7 @@ pub(super) fn section(figure: &Figure, trials: &[Trial], seeds: &str) -> String 
 ///
 /// # Errors
 /// When the causes are an array of inline tables.
-pub(super) fn record(document: &mut DocumentMut, trials: &[Trial], scale: Scale) -> Result<(), &'static str> {
+pub(super) fn record(document: &mut DocumentMut, trials: &[SuspectTrial], scale: Scale) -> Result<(), &'static str> {
     if trials.is_empty() {
         return Ok(());
     }

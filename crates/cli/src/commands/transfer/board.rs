@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use transfer::{Progress, Watch};
+use transfer::{ProgressObserver, TransferProgress};
 
 use crate::args::ShowArgs;
 use crate::exit::tell;
@@ -17,13 +17,13 @@ use crate::progress::{PLAIN_EVERY, words};
 use study::Stopwatch;
 
 /// Notes that are shown; the others are counted.
-const MOST_NOTES: usize = 100;
+const MAX_NOTES: usize = 100;
 /// The period over which the rate is measured, and its steps.
 const RATE_OVER: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(250);
 
 /// The progress display of a transfer.
-pub(super) struct Board {
+pub(super) struct TransferDisplay {
     bar: Option<ProgressBar>,
     speaks: bool,
     pub(super) clock: Stopwatch,
@@ -40,7 +40,7 @@ struct State {
     left_out: usize,
 }
 
-impl Board {
+impl TransferDisplay {
     pub(super) fn new(show: ShowArgs) -> Self {
         let speaks = !show.quiet && !show.json;
         let bar = (speaks && std::io::stderr().is_terminal()).then(|| {
@@ -86,7 +86,7 @@ impl State {
 }
 
 /// Such as `1.20 GB of 4.00 GB, 12 of 40 entries, 812 Mbit/s, about 30 s left`.
-fn line(progress: &Progress, recent: Recent) -> String {
+fn line(progress: &TransferProgress, recent: Recent) -> String {
     let Recent { bytes, time } = recent;
     let done = progress.moved_bytes + progress.had_bytes;
     let left = progress.total_bytes.saturating_sub(done);
@@ -107,8 +107,8 @@ fn line(progress: &Progress, recent: Recent) -> String {
     )
 }
 
-impl Watch for Board {
-    fn look(&self, progress: &Progress) -> bool {
+impl ProgressObserver for TransferDisplay {
+    fn look(&self, progress: &TransferProgress) -> bool {
         if self.speaks {
             let now = self.clock.elapsed();
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Watch for Board {
 
     fn note(&self, text: &str) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.notes.len() >= MOST_NOTES {
+        if state.notes.len() >= MAX_NOTES {
             state.left_out += 1;
             return;
         }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_line_has_rate_and_time_left() {
-        let mut progress = Progress {
+        let mut progress = TransferProgress {
             total_bytes: 4_000_000_000,
             total_entries: 40,
             moved_bytes: 1_000_000_000,

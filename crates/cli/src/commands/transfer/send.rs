@@ -1,20 +1,20 @@
 //! The sender: calls, sends, and prints the outcome.
 
-use proto::closed::{Closed, Code};
-use transfer::{Error, SendOptions, Source, survey};
+use proto::closed::{CloseCode, Closed};
+use transfer::{Error, SendOptions, SourcePath, survey};
 
-use super::board::Board;
-use super::show::Shown;
+use super::board::TransferDisplay;
+use super::show::TransferReport;
 use crate::args::SendArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{CommandFailure, print, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
-use crate::peer::access::Way;
-use crate::peer::call::{Call, ConnectError, connect, failure, try_connect};
-use crate::peer::end::{ETHERNET_PACKET, End, Room};
+use crate::peer::access::PeerTarget;
+use crate::peer::dial::{ConnectError, Dial, connect, failure, try_connect};
+use crate::peer::end::{ETHERNET_PACKET, EndpointSpec, PeerLimits};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::resumption::{Resumption, StoredTicket};
 use crate::peer::service::FILES;
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 
 const DEED: &str = "the transfer";
 /// Files at a time: enough to keep a disk and a connection busy.
@@ -23,25 +23,25 @@ const LANES: u8 = 4;
 const GOES_ON: &str =
     "what came whole is kept: give the same command again, with a new ticket if need be, and it goes on there";
 
-pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
+pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
     // One list, so that options may be placed between its arguments.
     let Some((peer, paths @ [_, ..])) = args.words.split_last() else {
-        return Err(Failure::Input(
+        return Err(CommandFailure::Input(
             "error: expected what to send and then to whom: narrows send PATH... TICKET|ADDR".to_owned(),
         ));
     };
-    let sources = Source::of_all(paths).map_err(|error| Failure::Input(format!("error: {error}")))?;
-    let way = Way::new(&peer.to_string_lossy(), &args.call)?;
-    let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
-    let end = End::new(&args.end, FILES, room)?;
+    let sources = SourcePath::of_all(paths).map_err(|error| CommandFailure::Input(format!("error: {error}")))?;
+    let way = PeerTarget::new(&peer.to_string_lossy(), &args.call)?;
+    let room = PeerLimits { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
+    let end = EndpointSpec::new(&args.end, FILES, room)?;
     listen_for_interrupts();
     let amount = survey(&sources, || !interrupted());
     if interrupted() {
-        return Err(Failure::Interrupted("nothing was sent".to_owned()));
+        return Err(CommandFailure::Interrupted("nothing was sent".to_owned()));
     }
     let resumption = Resumption::new(&way);
-    let Begun { call: Call { endpoint, connection, address }, own } = call(&way, resumption.as_ref(), &end)?;
-    let board = Board::new(args.show);
+    let Begun { call: Dial { endpoint, connection, address }, own } = call(&way, resumption.as_ref(), &end)?;
+    let board = TransferDisplay::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
     let sent = transfer::send(&connection, &sources, options, amount, &board);
     let (notes, clock) = board.end();
@@ -50,28 +50,28 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         Err(error) => {
             let (code, words) = (error.code(), error.to_peer());
             let trouble = match error {
-                Error::Transport(error) => explained(&connection, Trouble::Transport(error)),
-                Error::Peer(what) => Trouble::Peer(what),
-                Error::Interrupted => Trouble::Interrupted,
-                other => return Err(Failure::Run(other.into())),
+                Error::Transport(error) => explained(&connection, SessionError::Transport(error)),
+                Error::Peer(what) => SessionError::Peer(what),
+                Error::Interrupted => SessionError::Interrupted,
+                other => return Err(CommandFailure::Run(other.into())),
             };
             if let Some(own) = own.filter(|_| is_refused(&trouble)) {
                 own.remove();
             }
             endpoint.end(code, &words);
             return Err(match failure(&trouble, &way, address, &end, DEED) {
-                Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error}\nhelp: {GOES_ON}")),
-                Failure::Interrupted(text) => Failure::Interrupted(format!("{text}; {GOES_ON}")),
+                CommandFailure::Run(error) => CommandFailure::Run(anyhow::anyhow!("{error}\nhelp: {GOES_ON}")),
+                CommandFailure::Interrupted(text) => CommandFailure::Interrupted(format!("{text}; {GOES_ON}")),
                 other => other,
             });
         }
     };
-    endpoint.end(Code::NONE, "");
+    endpoint.end(CloseCode::NONE, "");
     if let Some(own) = own {
         own.remove();
     }
     let times = clock.times();
-    let shown = Shown {
+    let shown = TransferReport {
         verb: "sent",
         address: Some(address),
         summary: outcome.summary,
@@ -86,7 +86,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         tell(&shown.as_text());
     }
     if outcome.failed > 0 {
-        return Err(Failure::Run(anyhow::anyhow!(
+        return Err(CommandFailure::Run(anyhow::anyhow!(
             "{} of what was to be sent is not there; the lines above name the first 100",
             outcome.failed
         )));
@@ -96,16 +96,16 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
 
 /// A sender's connection.
 struct Begun {
-    call: Call,
+    call: Dial,
     /// The resumption ticket of this connection.
     own: Option<StoredTicket>,
 }
 
 /// Calls by the tickets that killed senders have stored; where there is none, or the receiver refuses them, by the sender's own.
-fn call(way: &Way, resumption: Option<&Resumption>, end: &End) -> Result<Begun, Failure> {
-    let admitted = |call: &Call| {
-        let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
-        wait_for(call.connection.admitted(), look).and_then(|outcome| outcome.map_err(Trouble::from))
+fn call(way: &PeerTarget, resumption: Option<&Resumption>, end: &EndpointSpec) -> Result<Begun, CommandFailure> {
+    let admitted = |call: &Dial| {
+        let look = || if interrupted() { Err(SessionError::Interrupted) } else { Ok(()) };
+        wait_for(call.connection.admitted(), look).and_then(|outcome| outcome.map_err(SessionError::from))
     };
     let mut refused = Vec::new();
     for stored in resumption.map_or_else(Vec::new, Resumption::stored) {
@@ -114,7 +114,7 @@ fn call(way: &Way, resumption: Option<&Resumption>, end: &End) -> Result<Begun, 
                 if !admitted(&call).is_err_and(|trouble| is_refused(&trouble)) {
                     return Ok(Begun { call, own: Some(stored) });
                 }
-                call.endpoint.end(Code::NONE, "");
+                call.endpoint.end(CloseCode::NONE, "");
             }
             Err(ConnectError::Connection { trouble, .. }) if is_refused(&trouble) => {}
             Err(error) => return Err(error.explained(way, end, DEED)),
@@ -132,6 +132,6 @@ fn call(way: &Way, resumption: Option<&Resumption>, end: &End) -> Result<Begun, 
 }
 
 /// Returns whether the receiver refused the caller.
-fn is_refused(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::Transport(transport::Error::Closed(Closed::There { code: Code::REFUSED, .. })))
+fn is_refused(trouble: &SessionError) -> bool {
+    matches!(trouble, SessionError::Transport(transport::Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })))
 }

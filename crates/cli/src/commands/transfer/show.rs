@@ -12,7 +12,7 @@ use crate::peer::quantity::{amount, bits_a_second, rate};
 const SCHEMA: u32 = 1;
 
 /// A transfer that was not cut off.
-pub(super) struct Shown<'a> {
+pub(super) struct TransferReport<'a> {
     /// `sent` or `received`.
     pub(super) verb: &'static str,
     /// The other end's.
@@ -25,7 +25,7 @@ pub(super) struct Shown<'a> {
     pub(super) cpu_s: f64,
 }
 
-impl Shown<'_> {
+impl TransferReport<'_> {
     pub(super) fn as_text(&self) -> String {
         let Summary { made, same, moved_bytes, had_bytes, .. } = self.summary;
         let before = if same > 0 || had_bytes > 0 {

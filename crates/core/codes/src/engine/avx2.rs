@@ -10,7 +10,7 @@ use core::arch::x86_64::{
 };
 
 use super::kernel::{self, Vector};
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::REDUCTION;
 
 /// A vector. Values exist only where AVX2 is available: `load` creates them under that condition.
@@ -71,9 +71,9 @@ impl Vector for Ymm {
     }
 }
 
-pub(super) fn run<B: Bytes>(job: Job<'_, [u8; 32], B>) {
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, [u8; 32], B>) {
     #[target_feature(enable = "avx2")]
-    fn with_avx2<B: Bytes>(job: Job<'_, [u8; 32], B>) {
+    fn with_avx2<B: OutputBytes>(job: Multiplication<'_, [u8; 32], B>) {
         // SAFETY: there is AVX2 in here.
         unsafe { kernel::run::<Ymm, B, 4, 2>(job) }
     }

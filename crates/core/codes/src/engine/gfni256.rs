@@ -8,7 +8,7 @@ use core::arch::x86_64::{
 };
 
 use super::kernel::{self, Vector};
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::AFFINE;
 
 /// A vector. Values exist only where GFNI and AVX2 are available: `load` creates them under that condition.
@@ -55,9 +55,9 @@ impl Vector for Ymm {
     }
 }
 
-pub(super) fn run<B: Bytes>(job: Job<'_, u64, B>) {
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, u64, B>) {
     #[target_feature(enable = "gfni,avx2")]
-    fn with_gfni<B: Bytes>(job: Job<'_, u64, B>) {
+    fn with_gfni<B: OutputBytes>(job: Multiplication<'_, u64, B>) {
         // SAFETY: there are GFNI and AVX2 in here.
         unsafe { kernel::run::<Ymm, B, 4, 2>(job) }
     }

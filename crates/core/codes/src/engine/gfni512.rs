@@ -9,7 +9,7 @@ use core::arch::x86_64::{
 };
 
 use super::kernel::{self, Vector};
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::AFFINE;
 
 /// A vector. Values exist only where GFNI and AVX-512F are available: `load` creates them under that condition.
@@ -56,9 +56,9 @@ impl Vector for Zmm {
     }
 }
 
-pub(super) fn run<B: Bytes>(job: Job<'_, u64, B>) {
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, u64, B>) {
     #[target_feature(enable = "gfni,avx512f")]
-    fn with_gfni<B: Bytes>(job: Job<'_, u64, B>) {
+    fn with_gfni<B: OutputBytes>(job: Multiplication<'_, u64, B>) {
         // SAFETY: there are GFNI and AVX-512F in here.
         unsafe { kernel::run::<Zmm, B, 8, 4>(job) }
     }

@@ -6,10 +6,10 @@
 
 #![allow(unsafe_code, reason = "vectors are read and written by address; checked lengths at every access cost a third")]
 
-use super::{Bytes, Job, Pattern};
+use super::{Multiplication, OutputBytes, Pattern};
 
 /// The longest vector of any engine, in bytes.
-const LONGEST: usize = 64;
+const MAX: usize = 64;
 
 /// Bytes that are processed at once. A value of this type exists only on a processor that has the instructions.
 pub(super) trait Vector: Copy {
@@ -36,7 +36,7 @@ pub(super) trait Vector: Copy {
 }
 
 /// Computation of `R` outputs from the sources, `U` vectors at a time.
-trait Step<V: Vector, const R: usize> {
+trait KernelStep<V: Vector, const R: usize> {
     /// # Safety
     /// The processor has the engine's instructions. `U` vectors from `at` on lie within all sources and `outputs`, or,
     /// where they are `SHORT`, `U` is 1, `at` is 0, and all have `length` bytes, less than one vector.
@@ -58,7 +58,7 @@ struct General<'a, T, const PLAIN: bool> {
     add: bool,
 }
 
-impl<V: Vector, const R: usize, const PLAIN: bool> Step<V, R> for General<'_, V::Table, PLAIN> {
+impl<V: Vector, const R: usize, const PLAIN: bool> KernelStep<V, R> for General<'_, V::Table, PLAIN> {
     #[inline(always)]
     unsafe fn step<const U: usize, const SHORT: bool>(
         &self,
@@ -66,7 +66,7 @@ impl<V: Vector, const R: usize, const PLAIN: bool> Step<V, R> for General<'_, V:
         at: usize,
         length: usize,
     ) -> [[V; U]; R] {
-        let zero = [0; LONGEST];
+        let zero = [0; MAX];
         // SAFETY: every vector fits `zero`, and the caller guarantees that the processor can.
         let mut sums = [[unsafe { V::load(zero.as_ptr()) }; U]; R];
         if self.add {
@@ -100,10 +100,10 @@ struct Powers<'a> {
     sources: &'a [&'a [u8]],
 }
 
-impl<V: Vector> Step<V, 2> for Powers<'_> {
+impl<V: Vector> KernelStep<V, 2> for Powers<'_> {
     #[inline(always)]
     unsafe fn step<const U: usize, const SHORT: bool>(&self, _: [*mut u8; 2], at: usize, length: usize) -> [[V; U]; 2] {
-        let zero = [0; LONGEST];
+        let zero = [0; MAX];
         // SAFETY: every vector fits `zero`, and the caller guarantees that the processor can.
         let mut sums = [[unsafe { V::load(zero.as_ptr()) }; U]; 2];
         for source in self.sources.iter().rev() {
@@ -124,8 +124,10 @@ impl<V: Vector> Step<V, 2> for Powers<'_> {
 /// # Safety
 /// The processor has the engine's instructions.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, B: Bytes, const FEW: usize, const MANY: usize>(job: Job<'_, V::Table, B>) {
-    let Job { tables, rows, pattern, sources, outputs, add } = job;
+pub(super) unsafe fn run<V: Vector, B: OutputBytes, const FEW: usize, const MANY: usize>(
+    job: Multiplication<'_, V::Table, B>,
+) {
+    let Multiplication { tables, rows, pattern, sources, outputs, add } = job;
     let length = outputs.first().map_or(0, |output| output.len());
     // The unsafe code below relies on this; the creator of the job has checked it and reported errors.
     let equal = outputs.iter().all(|output| output.len() == length);
@@ -172,7 +174,7 @@ pub(super) unsafe fn run<V: Vector, B: Bytes, const FEW: usize, const MANY: usiz
 /// # Safety
 /// The processor has the engine's instructions, and `outputs` and the step's sources all have `length` bytes.
 #[inline(always)]
-unsafe fn sweep<V: Vector, B: Bytes, S: Step<V, R>, const R: usize, const U: usize>(
+unsafe fn sweep<V: Vector, B: OutputBytes, S: KernelStep<V, R>, const R: usize, const U: usize>(
     step: &S,
     outputs: &mut [B; R],
     length: usize,
@@ -188,7 +190,7 @@ unsafe fn sweep<V: Vector, B: Bytes, S: Step<V, R>, const R: usize, const U: usi
         } else if length > 0 {
             let sums = step.step::<1, true>(outputs, 0, length);
             for (sums, output) in sums.iter().zip(outputs) {
-                let mut whole = [0; LONGEST];
+                let mut whole = [0; MAX];
                 sums[0].store(whole.as_mut_ptr());
                 output.copy_from_nonoverlapping(whole.as_ptr(), length);
             }
@@ -201,7 +203,7 @@ unsafe fn sweep<V: Vector, B: Bytes, S: Step<V, R>, const R: usize, const U: usi
 /// # Safety
 /// As for [`sweep`], and `length` is at least `U` vectors.
 #[inline(always)]
-unsafe fn stride<V: Vector, S: Step<V, R>, const R: usize, const U: usize>(
+unsafe fn stride<V: Vector, S: KernelStep<V, R>, const R: usize, const U: usize>(
     step: &S,
     outputs: [*mut u8; R],
     length: usize,
@@ -229,7 +231,7 @@ unsafe fn stride<V: Vector, S: Step<V, R>, const R: usize, const U: usize>(
 #[inline(always)]
 unsafe fn load<V: Vector, const U: usize, const SHORT: bool>(packet: *const u8, at: usize, length: usize) -> [V; U] {
     if SHORT {
-        let mut whole = [0; LONGEST];
+        let mut whole = [0; MAX];
         debug_assert!(length < V::BYTES);
         // SAFETY: the packet has `length` bytes, and every vector fits `whole`.
         return unsafe {

@@ -18,7 +18,7 @@ mod portable;
 use alloc::vec::Vec;
 use core::ops::DerefMut;
 
-use crate::buffer::Buffer;
+use crate::buffer::ParityBuffer;
 use crate::error::Error;
 use crate::field;
 use crate::kind::Engine;
@@ -60,13 +60,13 @@ pub(crate) struct Matrix {
 }
 
 /// Memory of an output. Implemented for these two only: unsafe code relies on their lengths not changing by themselves.
-pub(crate) trait Bytes: DerefMut<Target = [u8]> {}
+pub(crate) trait OutputBytes: DerefMut<Target = [u8]> {}
 
-impl Bytes for &mut [u8] {}
-impl Bytes for Buffer {}
+impl OutputBytes for &mut [u8] {}
+impl OutputBytes for ParityBuffer {}
 
 /// Sources and outputs of one multiplication, all of one length.
-struct Job<'a, T, B> {
+struct Multiplication<'a, T, B> {
     /// Coefficients of the sources, column by column.
     tables: &'a [T],
     rows: usize,
@@ -127,13 +127,13 @@ impl Matrix {
     }
 
     /// Each output becomes, or grows by (`add`), the source times its row's entry in `column`.
-    pub(crate) fn multiply_column<B: Bytes>(&self, column: usize, source: &[u8], outputs: &mut [B], add: bool) {
+    pub(crate) fn multiply_column<B: OutputBytes>(&self, column: usize, source: &[u8], outputs: &mut [B], add: bool) {
         debug_assert!(column < self.columns);
         let pattern = if self.pattern == Pattern::General { Pattern::General } else { Pattern::Plain };
         self.run(column, pattern, &[source], outputs, add);
     }
 
-    fn run<B: Bytes>(&self, column: usize, pattern: Pattern, sources: &[&[u8]], outputs: &mut [B], add: bool) {
+    fn run<B: OutputBytes>(&self, column: usize, pattern: Pattern, sources: &[&[u8]], outputs: &mut [B], add: bool) {
         let rows = self.rows;
         debug_assert_eq!(outputs.len(), rows);
         if rows == 0 {
@@ -141,7 +141,14 @@ impl Matrix {
         }
         macro_rules! job {
             ($tables:expr) => {
-                Job { tables: $tables.get(column * rows..).unwrap_or(&[]), rows, pattern, sources, outputs, add }
+                Multiplication {
+                    tables: $tables.get(column * rows..).unwrap_or(&[]),
+                    rows,
+                    pattern,
+                    sources,
+                    outputs,
+                    add,
+                }
             };
         }
         match &self.form {

@@ -1,11 +1,11 @@
 //! Naive engine: computes byte by byte from the definition of the field, without tables. Every other engine is checked
 //! against it.
 
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::REDUCTION;
 
-pub(super) fn run<B: Bytes>(job: Job<'_, u8, B>) {
-    let Job { tables, rows, sources, outputs, add, .. } = job;
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, u8, B>) {
+    let Multiplication { tables, rows, sources, outputs, add, .. } = job;
     for (row, output) in outputs.iter_mut().enumerate() {
         for (at, byte) in output.iter_mut().enumerate() {
             let columns = sources.iter().zip(tables.chunks_exact(rows));

@@ -8,7 +8,7 @@ use core::arch::aarch64::{
 };
 
 use super::kernel::{self, Vector};
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::REDUCTION;
 
 /// A vector. Values exist only where NEON is available: `load` creates them under that condition.
@@ -64,9 +64,9 @@ impl Vector for Quad {
     }
 }
 
-pub(super) fn run<B: Bytes>(job: Job<'_, [u8; 32], B>) {
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, [u8; 32], B>) {
     #[target_feature(enable = "neon")]
-    fn with_neon<B: Bytes>(job: Job<'_, [u8; 32], B>) {
+    fn with_neon<B: OutputBytes>(job: Multiplication<'_, [u8; 32], B>) {
         // SAFETY: there is NEON in here.
         unsafe { kernel::run::<Quad, B, 4, 2>(job) }
     }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "the kernel's vectors are read and written by address")]
 
 use super::kernel::{self, Vector};
-use super::{Bytes, Job};
+use super::{Multiplication, OutputBytes};
 use crate::field::REDUCTION;
 
 const BYTES: usize = 32;
@@ -66,7 +66,7 @@ impl Vector for Array {
     }
 }
 
-pub(super) fn run<B: Bytes>(job: Job<'_, u8, B>) {
+pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, u8, B>) {
     // SAFETY: any processor can.
     unsafe { kernel::run::<Array, B, 1, 1>(job) }
 }

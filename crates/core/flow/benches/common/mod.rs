@@ -1,8 +1,8 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
 use flow::{AckHeader, DataHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
-use laws::catalog::{Kind, Value, build};
-use laws::{Law, Path};
+use laws::catalog::{LawKind, ParamValue, build};
+use laws::{Law, PathInfo};
 use units::{Bytes, Rate, Span, Time, mix64};
 
 const MSS: u32 = 4_096;
@@ -23,9 +23,10 @@ impl Steady {
     /// A flow with a full window in flight. Packets arrive in order, or any of those in flight.
     pub(crate) fn new(reorders: bool) -> Self {
         let rtt = Span::from_us(14);
-        let path = Path { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(100), mss: Bytes::new(MSS.into()) };
-        let window = Value::Bytes(Bytes::new(WINDOW as u64 * u64::from(MSS)));
-        let law = build(Kind::Fixed, &path, &[("window", window)]).expect("the window holds");
+        let path =
+            PathInfo { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(100), mss: Bytes::new(MSS.into()) };
+        let window = ParamValue::Bytes(Bytes::new(WINDOW as u64 * u64::from(MSS)));
+        let law = build(LawKind::Fixed, &path, &[("window", window)]).expect("the window holds");
         let config = FlowConfig {
             // No packet is ever lost.
             reordering: Span::from_s(1_000),

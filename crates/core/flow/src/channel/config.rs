@@ -3,14 +3,14 @@
 use laws::on_ramp;
 use units::{Span, Time};
 
-use crate::acks::MOST_PACKET_NUMBERS;
+use crate::ack_ranges::MAX_PACKET_NUMBERS;
+use crate::cwnd_usage::{CwndValidationConfig, Validation};
 use crate::outstanding::{LossTimer, Outstanding, Timing};
 use crate::pacer::Pacing;
-use crate::usage::{UsageRules, Validation};
 
 /// Default maximum number of records of a subflow ([`ChannelConfig::most_outstanding`]). 2^18 packets of 1,200 bytes
 /// are 315 MB: 100 ms at 25 Gb/s. Their records take 40 bytes each with a content of 8, 10 MB.
-pub const MOST_OUTSTANDING: u64 = 1 << 18;
+pub const MAX_OUTSTANDING: u64 = 1 << 18;
 
 /// Sending parameters of a channel.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,10 @@ pub struct ChannelConfig {
     /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`](crate::Channel::set_mss)).
     pub mss: u32,
     /// Rules for a window that a subflow does not use.
-    pub usage: UsageRules,
+    pub usage: CwndValidationConfig,
     /// On-Ramp on each subflow's path, if it is enabled: it receives one-way delays from acknowledgements with receive
     /// times, and counts them from the minimum of the last 10 to 20 s.
-    pub on_ramp: Option<on_ramp::Params>,
+    pub on_ramp: Option<on_ramp::OnRampParams>,
     /// Maximum number of records of a subflow: packets in flight or recently lost, and those sent in between. No packet
     /// of any kind is sent beyond that, so a peer that acknowledges nothing costs bounded memory.
     pub most_outstanding: u64,
@@ -51,15 +51,15 @@ impl ChannelConfig {
             timeouts_cut: true,
             pacing: Pacing::PLAIN,
             mss,
-            usage: UsageRules { restart: true, validation: Validation::Rfc7661 },
+            usage: CwndValidationConfig { restart: true, validation: Validation::Rfc7661 },
             on_ramp: None,
-            most_outstanding: MOST_OUTSTANDING,
+            most_outstanding: MAX_OUTSTANDING,
         }
     }
 
     /// Returns whether another packet can be sent: the record limit and the packet number limit are not reached.
     pub(super) fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
-        out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS
+        out.records.len() < self.most_outstanding && out.records.end() < MAX_PACKET_NUMBERS
     }
 
     /// Forgets packets that were declared lost, earlier than usual, if the record limit is reached: otherwise no packet could

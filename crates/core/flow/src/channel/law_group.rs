@@ -4,14 +4,14 @@ use laws::ControlLaw;
 use units::Time;
 
 use super::config::ChannelConfig;
+use crate::cwnd_usage::CwndUsage;
 use crate::law_state::{Lack, LawState};
-use crate::usage::Usage;
 
 /// Control law of one or several subflows, and what is known about the use of its window.
 #[derive(Debug)]
 pub(super) struct LawGroup<L> {
     pub(super) law_state: LawState<L>,
-    pub(super) usage: Usage,
+    pub(super) usage: CwndUsage,
     /// Last time at which the window was full.
     pub(super) full_at: Option<Time>,
     /// Last time at which the pacer delayed packets, unless data ran out since then with the window not full: with so
@@ -25,7 +25,7 @@ pub(super) struct LawGroup<L> {
 
 impl<L: ControlLaw> LawGroup<L> {
     pub(super) fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
-        let usage = Usage::new(config.usage, law.permit().window, now);
+        let usage = CwndUsage::new(config.usage, law.send_limits().window, now);
         Self {
             law_state: LawState::new(law, now),
             usage,
@@ -37,9 +37,9 @@ impl<L: ControlLaw> LawGroup<L> {
     }
 
     /// Resets all state, with this law, except for what late acknowledgements refer to.
-    pub(super) fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
-        self.usage = Usage::new(config.usage, law.permit().window, now);
-        self.law_state.begin_anew(law, now);
+    pub(super) fn reset(&mut self, config: &ChannelConfig, law: L, now: Time) {
+        self.usage = CwndUsage::new(config.usage, law.send_limits().window, now);
+        self.law_state.reset(law, now);
         (self.full_at, self.paced_at, self.ran_out) = (None, None, None);
         self.mss = Some(config.mss);
     }

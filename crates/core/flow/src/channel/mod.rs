@@ -1,48 +1,48 @@
-//! Sending side of an open-ended connection: subflows, with a law each or a shared one, and a [`Work`] that provides their
+//! Sending side of an open-ended connection: subflows, with a law each or a shared one, and a [`DataSource`] that provides their
 //! data.
 //!
 //! Used by transports. A channel has no notion of messages, streams or the end of the data: the work has those. Packets
 //! differ in size. Each transmission has its own packet number, below 2^62, and lost content is returned to the work, which
-//! sends it again, or not, under another number. Acknowledgements come from a peer ([`Acks`]), and are checked completely
+//! sends it again, or not, under another number. Acknowledgements come from a peer ([`AckRanges`]), and are checked completely
 //! before they change anything.
 //!
 //! Loss detection, flight size and send permission are those of the simulator's [`crate::Sender`].
 
 mod config;
+mod data_source;
 mod law_group;
-mod strikes;
 mod subflow;
-mod work;
+mod timeout_state;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit, marked_share};
+use laws::{ControlLaw, LawActions, Loss, LossCause, Notification, SendLimits, marked_share};
 use units::{Bytes, Span, Time};
 
-pub use config::{ChannelConfig, MOST_OUTSTANDING};
+pub use config::{ChannelConfig, MAX_OUTSTANDING};
+pub use data_source::{DataSource, PacketContent, ReturnReason};
 use law_group::LawGroup;
-use strikes::{Silence, Strikes};
 use subflow::SubflowState;
-pub use work::{Parcel, Why, Work};
+use timeout_state::{TimedOutRange, TimeoutState};
 
-use crate::acks::{AckError, Acks};
+use crate::ack_ranges::{AckError, AckRanges};
 use crate::law_state::{Lack, LawState, RateChange, SendState};
-use crate::outstanding::{Answers, Batch, LossEvidence, LossTimer, NotifyLaw, Outstanding};
-use crate::ramp::Ramp;
+use crate::on_ramp_path::OnRampPath;
+use crate::outstanding::{AckedTransmission, Batch, LossEvidence, LossTimer, NotifyLaw, Outstanding};
 use crate::ranges::Range;
-use crate::records::{Departure, Record, State};
+use crate::sent_packets::{SentPacket, State, Transmission};
 use crate::subflow::{in_turn, together};
 
 /// A packet that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Departed<C> {
+pub struct OutgoingPacket<C> {
     /// Its subflow.
     pub subflow: u8,
     /// Its number there.
     pub number: u64,
     /// Its content.
-    pub parcel: Parcel<C>,
+    pub parcel: PacketContent<C>,
     /// Permission for the next packet.
     pub then: SendState,
 }
@@ -85,7 +85,7 @@ pub struct Acked {
 }
 
 /// Maximum number of subflows of a channel, closed ones included.
-const MOST_SUBFLOWS: usize = 255;
+const MAX_SUBFLOWS: usize = 255;
 
 /// Permission to send packets of the work on a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +119,7 @@ pub struct MovedLaw<L> {
 /// Subflows are identified by the numbers that the channel returned. [`Channel::acked`] checks the peer's number; all
 /// other methods panic at a number that was not returned.
 #[derive(Debug)]
-pub struct Channel<L, W: Work> {
+pub struct Channel<L, W: DataSource> {
     subflows: Vec<SubflowState<W::Content>>,
     /// One entry per law; several subflows may share a law.
     groups: Vec<LawGroup<L>>,
@@ -131,7 +131,7 @@ pub struct Channel<L, W: Work> {
     stats: ChannelStats,
 }
 
-impl<L: ControlLaw, W: Work> Channel<L, W> {
+impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// Creates a channel of one subflow. Its first packet may be sent at `now`.
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
@@ -148,7 +148,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Adds a subflow with a law of its own, or under that of the first: the law then controls the packets in flight on both,
     /// and receives the events of both as of one path. Returns its number; none if there have been 255, closed ones included.
     pub fn add_subflow(&mut self, law: Option<L>, now: Time) -> Option<u8> {
-        let number = u8::try_from(self.subflows.len()).ok().filter(|_| self.subflows.len() < MOST_SUBFLOWS)?;
+        let number = u8::try_from(self.subflows.len()).ok().filter(|_| self.subflows.len() < MAX_SUBFLOWS)?;
         let of = match law {
             None => 0,
             Some(law) => {
@@ -180,10 +180,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let state = &mut self.subflows[usize::from(subflow)];
         let law_state = &mut self.groups[usize::from(state.law)].law_state;
         state.open = false;
-        state.strikes = Strikes::default();
+        state.timeouts = TimeoutState::default();
         while let Some((number, _)) = state.out.oldest() {
             if let Some(record) = state.out.take(law_state, number) {
-                self.work.lost(record.content, Why::Closed);
+                self.work.lost(record.content, ReturnReason::Closed);
             }
         }
         // A late acknowledgement carries no information about later packets.
@@ -219,15 +219,15 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             PacketNumbers::Continue => {
                 let SubflowState { out, heard, .. } = core::mem::replace(state, new);
                 (state.out, state.heard) = (out, heard);
-                state.out.begin_anew(&config.timing);
-                state.heard.begin_anew();
+                state.out.reset(&config.timing);
+                state.heard.reset();
             }
         }
         let of = state.law;
         let Some(law) = law else { return self.tell_least_mss(of) };
         match numbers {
             PacketNumbers::Restart => *group = LawGroup::new(&config, law, now),
-            PacketNumbers::Continue => group.begin_anew(&config, law, now),
+            PacketNumbers::Continue => group.reset(&config, law, now),
         }
     }
 
@@ -304,21 +304,21 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 
     /// Returns the last permit of a subflow's law, and the payload in flight under it.
-    pub fn state(&self, subflow: u8) -> (Permit, Bytes) {
+    pub fn state(&self, subflow: u8) -> (SendLimits, Bytes) {
         let law_state = self.law_state(subflow);
-        (law_state.permit, law_state.in_flight)
+        (law_state.send_limits, law_state.in_flight)
     }
 
     /// Returns the action counts of all laws together.
-    pub fn acted(&self) -> Acted {
-        let mut acted = Acted::default();
+    pub fn acted(&self) -> LawActions {
+        let mut acted = LawActions::default();
         self.groups.iter().for_each(|group| acted.add(&group.law_state.law.acted()));
         acted
     }
 
     /// Returns the last permits of all laws together, those of closed subflows included.
-    pub fn permit(&self) -> Permit {
-        together(self.groups.iter().map(|group| group.law_state.permit))
+    pub fn send_limits(&self) -> SendLimits {
+        together(self.groups.iter().map(|group| group.law_state.send_limits))
     }
 
     /// Payload in flight on all subflows.
@@ -344,19 +344,19 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Returns the total time that On-Ramp has held a subflow, whether there was something to send or not, the current
     /// hold included.
     pub fn held(&self, subflow: u8) -> Span {
-        self.subflows[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
+        self.subflows[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, OnRampPath::held)
     }
 
     /// Returns the time at which a subflow's timer first expired since the last newly acknowledged packet; `None` if it
     /// has not.
-    pub fn struck_at(&self, subflow: u8) -> Option<Time> {
-        self.subflows[usize::from(subflow)].strikes.first_at()
+    pub fn first_timeout_at(&self, subflow: u8) -> Option<Time> {
+        self.subflows[usize::from(subflow)].timeouts.first_at()
     }
 
     /// Returns the number of consecutive timer expirations of a subflow since the last newly acknowledged packet
     /// (`pto_count`).
-    pub fn strikes(&self, subflow: u8) -> u8 {
-        self.subflows[usize::from(subflow)].strikes.count()
+    pub fn pto_count(&self, subflow: u8) -> u8 {
+        self.subflows[usize::from(subflow)].timeouts.count()
     }
 
     /// Returns whether a subflow's peer sees the codepoints that packets are sent with. If not, marks are unknown.
@@ -385,13 +385,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 
     /// Sends the packet that [`Channel::poll`] allows; none if it allows none.
-    pub fn send(&mut self, now: Time) -> Option<Departed<W::Content>> {
+    pub fn send(&mut self, now: Time) -> Option<OutgoingPacket<W::Content>> {
         let chosen = self.choose(now).ok()?;
         Some(self.send_chosen(now, chosen))
     }
 
     /// Sends a packet on this subflow, regardless of the round-robin order; none if none may be sent there now.
-    pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<Departed<W::Content>> {
+    pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<OutgoingPacket<W::Content>> {
         let Self { subflows, groups, work, config, .. } = self;
         let state = &mut subflows[usize::from(subflow)];
         config.make_room(&mut state.out);
@@ -399,9 +399,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         (permission == SendState::Now).then(|| self.send_chosen(now, subflow))
     }
 
-    fn send_chosen(&mut self, now: Time, chosen: u8) -> Departed<W::Content> {
+    fn send_chosen(&mut self, now: Time, chosen: u8) -> OutgoingPacket<W::Content> {
         let parcel = self.work.take(chosen, self.subflows[usize::from(chosen)].mss);
-        let Parcel { bytes, content, again } = parcel;
+        let PacketContent { bytes, content, is_retransmission: again } = parcel;
         debug_assert!(bytes <= self.subflows[usize::from(chosen)].mss, "a packet of {bytes} bytes exceeds its MSS");
         debug_assert!(self.subflows[usize::from(chosen)].open, "a closed subflow sends");
         // A sender that retransmits was waiting for an acknowledgement, and was not idle.
@@ -414,16 +414,16 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.turn = if chosen + 1 < self.subflows() { chosen + 1 } else { 0 };
         let pacing = self.config.pacing;
         let (state, group) = self.parts(chosen);
-        state.strikes.sent();
+        state.timeouts.sent();
         let attempt = 1 + u8::from(again);
-        let number = state.out.sent(&mut group.law_state, Departure { now, bytes, content, attempt, path: 0 });
+        let number = state.out.sent(&mut group.law_state, Transmission { now, bytes, content, attempt, path: 0 });
         if group.law_state.lack().is_some() {
             state.out.mark_limited(number, &group.law_state);
         }
         if let Some(ramp) = &mut state.ramp {
             ramp.sent(now, number, state.out.records.first());
         }
-        group.law_state.pacer.on_sent(now, group.law_state.permit.pacing, bytes, &pacing);
+        group.law_state.pacer.on_sent(now, group.law_state.send_limits.pacing, bytes, &pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
         group.usage.sent(now, resent);
         let then = self.poll(now);
@@ -442,7 +442,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
-        let ran_out = ran_out.then(|| if self.work.is_held_back() { Lack::Room } else { Lack::Data });
+        let ran_out = ran_out.then(|| if self.work.is_host_limited() { Lack::Room } else { Lack::Data });
         let chosens = self.subflows[usize::from(chosen)].law;
         for (law, group) in self.groups.iter_mut().enumerate() {
             group.ran_out = ran_out;
@@ -455,7 +455,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 self.subflows[usize::from(chosen)].out.mark_limited(number, &group.law_state);
             }
         }
-        Departed { subflow: chosen, number, parcel, then }
+        OutgoingPacket { subflow: chosen, number, parcel, then }
     }
 
     /// Prepares to send new data on a subflow: a law with nothing in flight is notified that sending resumes and of an
@@ -483,7 +483,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let out = &mut self.subflows[usize::from(subflow)].out;
         self.config.make_room(out);
         debug_assert!(out.records.len() <= self.config.most_outstanding, "{} records", out.records.len());
-        self.config.leaves_room(out).then(|| out.sent_apart(now, W::Content::default()))
+        self.config.leaves_room(out).then(|| out.on_sent_uncounted(now, W::Content::default()))
     }
 
     /// Skips the next number of a subflow, and returns it as [`Channel::number_apart`] does. A peer that acknowledges
@@ -500,7 +500,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     ///
     /// # Errors
     /// If it cannot be true. Then nothing has changed.
-    pub fn acked(&mut self, now: Time, subflow: u8, acks: &Acks) -> Result<Acked, AckError> {
+    pub fn acked(&mut self, now: Time, subflow: u8, acks: &AckRanges) -> Result<Acked, AckError> {
         let subflows = self.subflows();
         let Some(state) = self.subflows.get_mut(usize::from(subflow)) else {
             return Err(AckError::NoSubflow { subflow, subflows });
@@ -512,14 +512,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             ramp.heard(now, number, delay);
         }
         let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
-        let mut newest: Option<(u64, Record<W::Content>)> = None;
+        let mut newest: Option<(u64, SentPacket<W::Content>)> = None;
         let (mut late, mut overtaken) = (0, 0);
         for range in acks.ranges {
             for number in range.first.max(state.out.records.first())..range.last.saturating_add(1) {
                 let Some(record) = state.out.take(law_state, number) else { continue };
                 if record.state() == State::Lost {
                     late += 1;
-                    overtaken += u64::from(!state.strikes.came(number, record.bytes()));
+                    overtaken += u64::from(!state.timeouts.came(number, record.bytes()));
                 }
                 taken.packets += 1;
                 taken.bytes += record.bytes();
@@ -533,10 +533,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let marks = state.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        let strikes::Answered { ends_silence, over } = state.strikes.heard(number);
+        let timeout_state::Answered { ends_silence, over } = state.timeouts.heard(number);
         // Regardless of the window, a packet must be sent: its acknowledgement shows which of the others arrived.
-        if ends_silence && state.strikes.open().is_some() && state.out.oldest().is_none() {
-            state.strikes.probe();
+        if ends_silence && state.timeouts.open().is_some() && state.out.oldest().is_none() {
+            state.timeouts.probe();
         }
         self.stats.spurious += late;
         self.stats.marked += taken.marked;
@@ -544,42 +544,53 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let measures = acks.ranges.first().is_some_and(|range| range.last == number);
         let rtt = now.since(record.sent_at);
         let noise = if measures { Span::ZERO - state.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
-        let answers = if measures { Answers::This } else { Answers::Others };
+        let answers = if measures { AckedTransmission::Latest } else { AckedTransmission::OtherPacket };
         taken.rtt = measures.then_some(rtt + noise);
         let Acked { bytes: acked, marked, .. } = taken;
         if !marked.is_zero() {
             self.before_cut(now, subflow, record.sent_at, acked);
         }
         let ChannelConfig { timing, pacing, .. } = self.config;
-        let left = self.work.left().map_or(Bytes::MAX, Bytes::new);
+        let left = self.work.bytes_remaining().map_or(Bytes::MAX, Bytes::new);
         let rate_change = self.rate_change;
         let (state, group) = self.parts(subflow);
         let LawGroup { law_state, usage, full_at, paced_at, .. } = group;
-        let limited = !usage.is_valid(law_state.permit.window);
+        let limited = !usage.is_valid(law_state.send_limits.window);
         let unfilled = (*full_at).max(*paced_at).is_none_or(|at| at < record.sent_at);
-        let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled, hops: &[] };
+        let batch = Batch {
+            number,
+            record,
+            answers,
+            acked,
+            marked,
+            bytes_remaining: left,
+            noise,
+            limited,
+            unfilled,
+            hops: &[],
+        };
         let told = state.out.acked(law_state, now, &batch);
         // No number is used twice, so packets sent well before this one were overtaken.
         state.out.arrived(record.sent_at);
         if overtaken > 0 {
-            state.out.tolerate_more(&timing);
+            state.out.widen_reordering_window(&timing);
         }
         law_state.read_permit(rate_change, &pacing);
         let (delivered, rtt) = (told.delivered - told.delivered_at_send, state.out.smoothed_rtt());
-        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, law_state.permit.window) {
+        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, law_state.send_limits.window) {
             self.notify(subflow, &told);
         }
         if let Some(silence) = over {
             self.settle(now, subflow, &silence);
         }
-        self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
+        self.lose_while(now, subflow, LossCause::Reordered, Outstanding::next_rack_loss);
         self.forget(now, subflow);
         Ok(taken)
     }
 
     /// Notifies a subflow's law of payload that timeouts declared lost and that has not arrived. If some of it arrived,
     /// the path was not dead: these are ordinary losses.
-    fn settle(&mut self, now: Time, subflow: u8, silence: &Silence) {
+    fn settle(&mut self, now: Time, subflow: u8, silence: &TimedOutRange) {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
         let state = &self.subflows[usize::from(subflow)];
         let Range { first, last } = silence.numbers;
@@ -607,7 +618,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 
     /// Declares packets in flight on a subflow lost while `next` returns one, and notifies the law. A timeout with
-    /// probes only begins a [`Silence`]; [`Channel::settle`] notifies the law.
+    /// probes only begins a [`TimedOutRange`]; [`Channel::settle`] notifies the law.
     fn lose_while(
         &mut self,
         now: Time,
@@ -624,13 +635,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             let record = state.out.lose(law_state, number);
             numbers = Some(Range { first: numbers.map_or(number, |range| range.first), last: number });
             self.stats.lost += 1;
-            self.work.lost(record.content, Why::Lost { subflow, number, cause });
+            self.work.lost(record.content, ReturnReason::Lost { subflow, number, cause });
         }
-        let (lost, sent_at) = state.out.held_for_lost();
+        let (lost, sent_at) = state.out.unreported_losses();
         let is_timeout = cause == LossCause::Timeout;
         let waits = is_timeout && timing.loss_timer == LossTimer::Probe;
         let numbers = numbers.filter(|_| waits);
-        if let Some(before) = numbers.and_then(|numbers| state.strikes.take(numbers, lost)) {
+        if let Some(before) = numbers.and_then(|numbers| state.timeouts.take(numbers, lost)) {
             self.settle(now, subflow, &before);
         }
         if !lost.is_zero() && !is_timeout {
@@ -646,7 +657,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
         let LawGroup { law_state, usage, .. } = self.parts(subflow).1;
-        let (window, flight) = (law_state.permit.window, law_state.in_flight + gone);
+        let (window, flight) = (law_state.send_limits.window, law_state.in_flight + gone);
         if let Some(told) = usage.before_cut(now, sent_at, flight, window) {
             self.notify(subflow, &told);
         }
@@ -656,7 +667,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// how much reordering there is; packets that timeouts declared lost are kept until it is known whether they
     /// arrived.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let SubflowState { out, strikes, .. } = &mut self.subflows[usize::from(subflow)];
+        let SubflowState { out, timeouts: strikes, .. } = &mut self.subflows[usize::from(subflow)];
         if strikes.open().is_some() {
             return;
         }
@@ -702,14 +713,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         let state = &mut self.subflows[usize::from(subflow)];
         state.out.back_off();
-        let probes_still = state.strikes.strike(now);
+        let probes_still = state.timeouts.expire(now);
         if probes_still && timing.loss_timer == LossTimer::Probe {
             self.stats.probes += 1;
             // If there is nothing new to send, the oldest content is sent again. Its packet stays in flight.
             if self.work.next_bytes(state.mss).is_none()
                 && let Some((number, _)) = state.out.oldest()
             {
-                self.work.lost(state.out.records.get(number).content, Why::Probe);
+                self.work.lost(state.out.records.get(number).content, ReturnReason::Probe);
             }
             self.probe(subflow);
         } else {
@@ -717,7 +728,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             self.lose_while(now, subflow, LossCause::Timeout, |out| {
                 out.next_expired(now, LossEvidence::Timeout, &timing)
             });
-            if self.subflows[usize::from(subflow)].strikes.open().is_some() {
+            if self.subflows[usize::from(subflow)].timeouts.open().is_some() {
                 self.probe(subflow);
             }
         }
@@ -726,7 +737,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Permits one more packet on a subflow; if there is nothing to send, requests a probe from the work.
     fn probe(&mut self, subflow: u8) {
         let state = &mut self.subflows[usize::from(subflow)];
-        state.strikes.probe();
+        state.timeouts.probe();
         if self.work.next_bytes(state.mss).is_none() {
             self.work.probe();
         }
@@ -744,7 +755,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
 /// Returns the newest packet that has a time stamp and a record, and its one-way delay. The time stamp of a packet that
 /// the acknowledgement does not cover, or that was never sent, is ignored.
-fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<(u64, Span)> {
+fn one_way<C: Copy>(out: &Outstanding<C>, acks: &AckRanges) -> Option<(u64, Span)> {
     let known = |&&(number, _): &&(u64, Time)| {
         number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))
     };

@@ -4,12 +4,12 @@ use laws::ControlLaw;
 use units::Time;
 
 use super::config::ChannelConfig;
-use super::strikes::Strikes;
-use super::work::Work;
-use crate::acks::Heard;
+use super::data_source::DataSource;
+use super::timeout_state::TimeoutState;
+use crate::ack_ranges::AckValidator;
 use crate::law_state::{LawState, SendState};
+use crate::on_ramp_path::OnRampPath;
 use crate::outstanding::Outstanding;
-use crate::ramp::Ramp;
 
 /// A subflow: packets in flight on a path, and the acknowledgement state of its peer.
 ///
@@ -20,12 +20,12 @@ pub(super) struct SubflowState<C> {
     pub(super) out: Outstanding<C>,
     /// Index of the group of its law.
     pub(super) law: u8,
-    pub(super) heard: Heard,
+    pub(super) heard: AckValidator,
     pub(super) mss: u32,
     /// Data may be sent.
     pub(super) open: bool,
-    pub(super) strikes: Strikes,
-    pub(super) ramp: Option<Ramp>,
+    pub(super) timeouts: TimeoutState,
+    pub(super) ramp: Option<OnRampPath>,
 }
 
 impl<C: Copy> SubflowState<C> {
@@ -33,16 +33,16 @@ impl<C: Copy> SubflowState<C> {
         Self {
             out: Outstanding::new(&config.timing),
             law,
-            heard: Heard::new(),
+            heard: AckValidator::new(),
             mss: config.mss,
             open: true,
-            strikes: Strikes::default(),
-            ramp: config.on_ramp.map(|params| Ramp::new(params, now)),
+            timeouts: TimeoutState::default(),
+            ramp: config.on_ramp.map(|params| OnRampPath::new(params, now)),
         }
     }
 
     /// Returns whether a packet of the work may be sent on this subflow, under `law_state`.
-    pub(super) fn poll<L: ControlLaw, W: Work>(
+    pub(super) fn poll<L: ControlLaw, W: DataSource>(
         &self,
         now: Time,
         config: &ChannelConfig,
@@ -54,9 +54,9 @@ impl<C: Copy> SubflowState<C> {
         }
         match work.next_bytes(self.mss) {
             None => SendState::Blocked,
-            Some(_) if self.strikes.allow_a_probe() => SendState::Now,
-            Some(_) if self.strikes.hold_all_back() => SendState::Blocked,
-            Some(bytes) if self.strikes.open().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
+            Some(_) if self.timeouts.allow_a_probe() => SendState::Now,
+            Some(_) if self.timeouts.hold_all_back() => SendState::Blocked,
+            Some(bytes) if self.timeouts.open().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
                 SendState::Blocked
             }
             Some(bytes) => self.after_hold(now, law_state.poll(now, bytes)),
@@ -67,7 +67,7 @@ impl<C: Copy> SubflowState<C> {
 impl<C> SubflowState<C> {
     /// Delays a permitted send time until the On-Ramp hold ends.
     fn after_hold(&self, now: Time, state: SendState) -> SendState {
-        let until = self.ramp.as_ref().map_or(Time::ZERO, Ramp::until);
+        let until = self.ramp.as_ref().map_or(Time::ZERO, OnRampPath::until);
         match state {
             SendState::Now if until > now => SendState::At(until),
             SendState::At(at) => SendState::At(at.max(until)),

@@ -2,19 +2,19 @@
 //! (Zeng et al., ICNP 2021, §III) and `ExpressPass` (Cho et al., SIGCOMM 2017, §3), with Aeolus's early start (Hu et
 //! al., SIGCOMM 2020) where it is enabled.
 //!
-//! [`Scheduled`] is the sender's part: it keeps the credits in hand and takes a packet from the [`Sender`] only when one is
+//! [`CreditSender`] is the sender's part: it keeps the credits in hand and takes a packet from the [`Sender`] only when one is
 //! due. The sender keeps the sequence space, detects losses and ends the flow. Lost packets are sent first. They need credits
-//! like all others. The receiver's part is [`Echoing`] (`FlashPass`) or [`Crediting`] (`ExpressPass`).
+//! like all others. The receiver's part is [`EmulationReceiver`] (`FlashPass`) or [`CreditReceiver`] (`ExpressPass`).
 //!
 //! With the credits of a receiver's host (RCCC, receiver credits of Ultra Ethernet 1.0) a packet also needs the permission of
 //! its law, and the host is the receiver's part.
 
-mod crediting;
-mod early;
-mod echoing;
-mod emulation;
-mod pulls;
-mod requests;
+mod credit_receiver;
+mod credit_requester;
+mod emulation_receiver;
+mod emulation_sender;
+mod pull_sender;
+mod unscheduled_start;
 
 use alloc::collections::VecDeque;
 
@@ -23,14 +23,14 @@ use laws::credits::{Credits, Driver, Wait};
 use laws::{ControlLaw, Notification};
 use units::{Bytes, Frac, Rate, Span, Tick, Time, mix64, mul_div};
 
-pub use crediting::{Crediting, CreditingConfig};
-pub use echoing::{Echo, Echoing};
+pub use credit_receiver::{CreditReceiver, CreditingConfig};
+pub use emulation_receiver::{Echo, EmulationReceiver};
 
 use crate::{Segment, SendState, Sender};
-use early::Early;
-use emulation::{Emulation, Round};
-use pulls::Pulls;
-use requests::{Requests, StopRule};
+use credit_requester::{CreditRequester, StopRule};
+use emulation_sender::{EmulationRound, EmulationSender};
+use pull_sender::PullSender;
+use unscheduled_start::UnscheduledStart;
 
 /// Initial parameters of a credit-scheduled flow.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ pub struct Spacing {
 impl Spacing {
     /// The time from credit `number` to the next one: that of an even pace times a number between 1 - jitter and 1 + jitter.
     fn gap(self, rate: Rate, number: u32) -> Span {
-        let even = rate.time_for(Bytes::new(CREDIT_SIZE.into()));
+        let even = rate.tx_time(Bytes::new(CREDIT_SIZE.into()));
         let chance = Frac::from_bits(mix64(self.salt ^ u64::from(number)) >> 32);
         let factor = self.jitter.complement() + self.jitter * chance + self.jitter * chance;
         let gap = Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).cast_signed());
@@ -163,36 +163,36 @@ pub struct Scheduling {
 
 /// A credit in hand.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct PendingCredit {
     due: Time,
     number: u32,
 }
 
 #[derive(Debug)]
-enum Side {
-    Emulates(Emulation),
-    Asks(Requests),
-    Pulls(Pulls),
+enum CreditScheme {
+    Emulates(EmulationSender),
+    Asks(CreditRequester),
+    Pulls(PullSender),
 }
 
 /// The sender's part of a credit-scheduled flow.
 #[derive(Debug)]
-pub struct Scheduled {
+pub struct CreditSender {
     config: CreditConfig,
     /// By the time for which they are meant.
-    hand: VecDeque<Held>,
-    early: Option<Early>,
+    hand: VecDeque<PendingCredit>,
+    early: Option<UnscheduledStart>,
     /// Send time of the probe with an outstanding acknowledgement.
     probed: Option<Time>,
-    side: Side,
+    side: CreditScheme,
     stats: CreditStats,
 }
 
-impl Scheduled {
+impl CreditSender {
     /// A flow that starts at `now`.
     pub fn new(config: CreditConfig, now: Time) -> Self {
         let side = match config.credits.driver {
-            Driver::Sender { over_provisioning, jitter, .. } => Side::Emulates(Emulation::new(
+            Driver::Sender { over_provisioning, jitter, .. } => CreditScheme::Emulates(EmulationSender::new(
                 &config,
                 over_provisioning,
                 Spacing { jitter, tick: config.tick, salt: config.salt },
@@ -200,12 +200,14 @@ impl Scheduled {
             )),
             Driver::Receiver { retry, stops_ahead, .. } => {
                 let rule = if stops_ahead { StopRule::Ahead } else { StopRule::AtEnd };
-                Side::Asks(Requests::new(retry, rule, now))
+                CreditScheme::Asks(CreditRequester::new(retry, rule, now))
             }
-            Driver::Host => Side::Pulls(Pulls::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp())),
+            Driver::Host => {
+                CreditScheme::Pulls(PullSender::new(config.base_rtt.times(RETRY), config.packets_of_a_bdp()))
+            }
         };
         Self {
-            early: config.credits.early_start.then(|| Early::new(now, &config)),
+            early: config.credits.early_start.then(|| UnscheduledStart::new(now, &config)),
             config,
             hand: VecDeque::new(),
             probed: None,
@@ -254,11 +256,12 @@ impl Scheduled {
             self.stats.wasted += 1;
         }
         let credit = self.hand.front().map_or(Time::NEVER, |held| held.due);
-        if let Side::Pulls(pulls) = &self.side {
+        if let CreditScheme::Pulls(pulls) = &self.side {
             let may = has_data && (!self.hand.is_empty() || pulls.free() > 0);
             return if may { sender.poll(now) } else { SendState::Blocked };
         }
-        let early = self.early.as_ref().filter(|_| has_data && !sender.has_lost()).map_or(Time::NEVER, Early::next);
+        let early =
+            self.early.as_ref().filter(|_| has_data && !sender.has_lost()).map_or(Time::NEVER, UnscheduledStart::next);
         let next = credit.min(early);
         match (next <= now, next.is_set()) {
             (true, _) => SendState::Now,
@@ -267,7 +270,7 @@ impl Scheduled {
         }
     }
 
-    /// Takes the packet that [`Scheduled::poll`] allowed.
+    /// Takes the packet that [`CreditSender::poll`] allowed.
     pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Scheduling {
         let credit = match self.hand.front() {
             Some(held) if held.due <= now => {
@@ -278,9 +281,12 @@ impl Scheduled {
             }
             _ => None,
         };
-        debug_assert!(credit.is_some() || matches!(self.side, Side::Pulls(_)) || self.early.is_some(), "no credit");
+        debug_assert!(
+            credit.is_some() || matches!(self.side, CreditScheme::Pulls(_)) || self.early.is_some(),
+            "no credit"
+        );
         let segment = sender.send(now);
-        if let (None, Side::Pulls(pulls)) = (credit, &mut self.side) {
+        if let (None, CreditScheme::Pulls(pulls)) = (credit, &mut self.side) {
             pulls.spend_free();
             self.stats.unscheduled += 1;
         }
@@ -291,13 +297,13 @@ impl Scheduled {
         Scheduling { segment, credit }
     }
 
-    /// Returns the next time at which [`Scheduled::act`] must be called, given the state at `now`.
+    /// Returns the next time at which [`CreditSender::act`] must be called, given the state at `now`.
     pub fn next_action<L: ControlLaw>(&self, sender: &mut Sender<L>, now: Time) -> Time {
         let uncovered = self.uncovered(sender);
         let own = match &self.side {
-            Side::Emulates(emulation) => emulation.next(uncovered),
-            Side::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
-            Side::Pulls(pulls) => pulls.next(uncovered),
+            CreditScheme::Emulates(emulation) => emulation.next(uncovered),
+            CreditScheme::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
+            CreditScheme::Pulls(pulls) => pulls.next(uncovered),
         };
         let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender), now));
         own.min(early).max(now)
@@ -318,7 +324,7 @@ impl Scheduled {
         }
         let uncovered = demand.saturating_sub(self.hand.len() as u32);
         match &mut self.side {
-            Side::Emulates(emulation) => {
+            CreditScheme::Emulates(emulation) => {
                 if emulation.next(uncovered) > now {
                     return None;
                 }
@@ -327,14 +333,14 @@ impl Scheduled {
                 self.stats.over_provisioned += u64::from(expendable);
                 Some(Signal::Emulation { number, expendable })
             }
-            Side::Asks(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
-            Side::Pulls(pulls) => pulls.act(now, uncovered),
+            CreditScheme::Asks(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
+            CreditScheme::Pulls(pulls) => pulls.act(now, uncovered),
         }
     }
 
     /// Records that an emulation packet leaves the host at `now`: the departure of its data packet counts from this time.
     pub fn on_left(&mut self, number: u32, now: Time) {
-        if let Side::Emulates(emulation) = &mut self.side {
+        if let CreditScheme::Emulates(emulation) = &mut self.side {
             emulation.on_left(number, now);
         }
     }
@@ -342,18 +348,18 @@ impl Scheduled {
     /// Processes an echo of emulation packets from the receiver.
     pub fn on_echo<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, echo: Echo) {
         self.end_early();
-        let Side::Emulates(emulation) = &mut self.side else { return };
+        let CreditScheme::Emulates(emulation) = &mut self.side else { return };
         let (hand, stats) = (&mut self.hand, &mut self.stats);
         let round = emulation.on_echo(now, echo, |number, due| {
             stats.received += 1;
             stats.late += u64::from(due < now);
             if due < now {
-                hand.push_front(Held { due, number });
+                hand.push_front(PendingCredit { due, number });
             } else {
-                hand.push_back(Held { due, number });
+                hand.push_back(PendingCredit { due, number });
             }
         });
-        if let Some(Round { sent, returned, elapsed }) = round {
+        if let Some(EmulationRound { sent, returned, elapsed }) = round {
             let rtt = sender.smoothed_rtt();
             sender.on_notification(&Notification::Credits { sent, returned, elapsed, rtt });
         }
@@ -364,16 +370,16 @@ impl Scheduled {
         let uncovered = self.uncovered(sender);
         self.end_early();
         let is_good = match &mut self.side {
-            Side::Emulates(_) => return,
-            Side::Asks(requests) => {
+            CreditScheme::Emulates(_) => return,
+            CreditScheme::Asks(requests) => {
                 requests.on_credit(now, uncovered.saturating_sub(1), sender.smoothed_rtt());
                 true
             }
-            Side::Pulls(pulls) => pulls.on_credit(now, number),
+            CreditScheme::Pulls(pulls) => pulls.on_credit(now, number),
         };
         self.stats.received += 1;
         if is_good && uncovered > 0 {
-            self.hand.push_back(Held { due: now, number });
+            self.hand.push_back(PendingCredit { due: now, number });
         } else {
             self.stats.wasted += 1;
         }

@@ -4,18 +4,18 @@ extern crate std;
 
 use super::*;
 use crate::FlowConfig;
-use laws::catalog::{Kind, Value as Setting, build};
-use laws::{Law, Path};
+use laws::catalog::{LawKind, ParamValue as Setting, build};
+use laws::{Law, PathInfo};
 use std::vec::Vec;
 
-const PATH: Path = Path {
+const PATH: PathInfo = PathInfo {
     base_rtt: Span::from_ms(1),
     intra_rtt: Span::from_ms(1),
     line_rate: Rate::from_gbps(10),
     mss: Bytes::new(1_460),
 };
 
-fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, Sender<Law>) {
+fn flow(kind: LawKind, packets: u64, settings: &[(&str, Setting)]) -> (CreditSender, Sender<Law>) {
     let law = build(kind, &PATH, settings).unwrap();
     let config = CreditConfig {
         credits: law.credits().unwrap(),
@@ -28,7 +28,7 @@ fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, S
         salt: 7,
     };
     let sender = Sender::new(FlowConfig::new(Bytes::new(packets * 1_460), 1_460, PATH.base_rtt), law, Time::ZERO);
-    (Scheduled::new(config, Time::ZERO), sender)
+    (CreditSender::new(config, Time::ZERO), sender)
 }
 
 const SPACING: Spacing = Spacing { jitter: Frac::ZERO, tick: Tick::NONE, salt: 7 };
@@ -38,7 +38,7 @@ const EVEN: (&str, Setting) = ("jitter", Setting::Fraction(Frac::ZERO));
 const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
 
 /// Returns the packets other than data sent from `now` up to `until`, with their times.
-fn act(flow: &mut Scheduled, sender: &mut Sender<Law>, mut now: Time, until: Time) -> Vec<(Time, Signal)> {
+fn act(flow: &mut CreditSender, sender: &mut Sender<Law>, mut now: Time, until: Time) -> Vec<(Time, Signal)> {
     let mut said = Vec::new();
     loop {
         now = now.max(flow.next_action(sender, now));
@@ -55,7 +55,7 @@ fn act(flow: &mut Scheduled, sender: &mut Sender<Law>, mut now: Time, until: Tim
 /// 9.9: the first 12 are ordinary. Their echo covers the flow and ends them; data is sent 1200 us after each.
 #[test]
 fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
-    let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START]);
+    let (mut flow, mut sender) = flow(LawKind::FlashPass, 10, &[EVEN, LATE_START]);
     let said = act(&mut flow, &mut sender, Time::ZERO, Time::from_us(20));
     assert_eq!(said.len(), 16);
     for (index, &(at, signal)) in (0u32..).zip(&said) {
@@ -94,7 +94,7 @@ fn what_may_be_spared_need_not_be_counted_on() {
     for (counts_spared, ordinary) in [(true, 0), (false, 6)] {
         let counts = ("counts_spared", Setting::Switch(counts_spared));
         let fixed = ("feedback", Setting::Switch(false));
-        let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START, counts, fixed]);
+        let (mut flow, mut sender) = flow(LawKind::FlashPass, 10, &[EVEN, LATE_START, counts, fixed]);
         act(&mut flow, &mut sender, Time::ZERO, Time::from_us(1_020));
         assert_eq!(flow.stats().sent - flow.stats().over_provisioned, 12, "{counts_spared}");
         flow.on_echo(&mut sender, Time::from_us(1_020), Echo { newest: 11, map: 0b1_1111 });
@@ -107,7 +107,7 @@ fn what_may_be_spared_need_not_be_counted_on() {
 /// one. The first round has no credits to be judged by.
 #[test]
 fn rounds_are_counted_in_emulation_packets() {
-    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN, LATE_START]);
+    let (mut flow, mut sender) = flow(LawKind::FlashPass, 10_000, &[EVEN, LATE_START]);
     let us = Time::from_us;
     let rate = |sender: &Sender<Law>| sender.law().credit_rate().bps();
     let full = rate(&sender);
@@ -127,7 +127,7 @@ fn rounds_are_counted_in_emulation_packets() {
 
 #[test]
 fn an_early_start_ends_with_its_round_trip_and_a_probe() {
-    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN]);
+    let (mut flow, mut sender) = flow(LawKind::FlashPass, 10_000, &[EVEN]);
     let mut now = Time::ZERO;
     while let State::At(next) | State::Now(next) = state(&mut flow, &mut sender, now) {
         now = next;
@@ -146,7 +146,7 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
 /// Without the probe an early start ends as it does otherwise.
 #[test]
 fn an_early_start_may_have_no_probe() {
-    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN, ("probe", Setting::Switch(false))]);
+    let (mut flow, mut sender) = flow(LawKind::FlashPass, 10_000, &[EVEN, ("probe", Setting::Switch(false))]);
     flow.take(&mut sender, Time::ZERO);
     let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
     assert!(!said.is_empty() && said.iter().all(|(_, signal)| *signal != Signal::Probe), "{said:?}");
@@ -160,7 +160,7 @@ enum State {
     Never,
 }
 
-fn state(flow: &mut Scheduled, sender: &mut Sender<Law>, now: Time) -> State {
+fn state(flow: &mut CreditSender, sender: &mut Sender<Law>, now: Time) -> State {
     match flow.poll(sender, now) {
         SendState::Now => State::Now(now),
         SendState::At(at) => State::At(at),
@@ -171,7 +171,7 @@ fn state(flow: &mut Scheduled, sender: &mut Sender<Law>, now: Time) -> State {
 /// A request at once; a stop once the credits of a round trip equal the packets left; a repetition a round trip later.
 #[test]
 fn a_sender_asks_and_stops() {
-    let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[]);
+    let (mut flow, mut sender) = flow(LawKind::ExpressPass, 4, &[]);
     assert_eq!(
         act(&mut flow, &mut sender, Time::ZERO, Time::from_ms(99)),
         [(Time::ZERO, Signal::Request { packets: 4 })]
@@ -198,7 +198,7 @@ fn a_sender_asks_and_stops() {
 /// Without `stops_ahead`, the stop is sent with the credit for the last packet.
 #[test]
 fn a_sender_stops_when_nothing_is_left() {
-    let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
+    let (mut flow, mut sender) = flow(LawKind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
     act(&mut flow, &mut sender, Time::ZERO, Time::ZERO);
     let said: Vec<_> = (0..4u32)
         .map(|number| {
@@ -214,7 +214,7 @@ fn a_sender_stops_when_nothing_is_left() {
 /// Echoes wait for half of the rest of `T_wait`, or for 32; a gap longer than the map releases the held echo.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
-    let mut echoing = Echoing::new(Some(Span::from_us(1_200)));
+    let mut echoing = EmulationReceiver::new(Some(Span::from_us(1_200)));
     let delay = Span::from_us(500);
     assert_eq!(echoing.on_emulation(Time::from_us(500), 0, delay), [None, None]);
     assert_eq!(echoing.next_action(), Time::from_us(600));
@@ -231,14 +231,14 @@ fn echoes_are_batched_while_there_is_time() {
     // No time is left, or no wait is configured.
     let late = Echo { newest: 72, map: 1 };
     assert_eq!(echoing.on_emulation(Time::from_us(600), 72, Span::from_us(600)), [None, Some(late)]);
-    assert_eq!(Echoing::new(None).on_emulation(Time::ZERO, 72, Span::ZERO), [None, Some(late)]);
+    assert_eq!(EmulationReceiver::new(None).on_emulation(Time::ZERO, 72, Span::ZERO), [None, Some(late)]);
 }
 
 /// Credits at half of the maximum for a flow of many packets; gaps in the numbers that data returns are losses.
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
-    let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, CreditingConfig { stops_at_demand: true, ..CREDITING });
+    let law = build(LawKind::ExpressPass, &PATH, &[]).unwrap();
+    let mut crediting = CreditReceiver::new(law, CreditingConfig { stops_at_demand: true, ..CREDITING });
     assert_eq!(crediting.next_action(), Time::NEVER);
     crediting.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
@@ -266,8 +266,8 @@ fn a_receiver_paces_credits_and_counts_gaps() {
 /// again.
 #[test]
 fn credits_without_an_answer_are_given_up() {
-    let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, CreditingConfig { longest: Span::from_us(1_200), ..CREDITING });
+    let law = build(LawKind::ExpressPass, &PATH, &[]).unwrap();
+    let mut crediting = CreditReceiver::new(law, CreditingConfig { longest: Span::from_us(1_200), ..CREDITING });
     crediting.on_request(Time::ZERO, 1_000_000);
     let mut until = |end: Time, answers: bool| {
         let before = crediting.stats().0;

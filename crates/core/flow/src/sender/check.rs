@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn what_is_broken_is_found() {
         let base_rtt = Span::from_us(10);
-        let path = laws::Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(1_000) };
+        let path =
+            laws::PathInfo { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(1_000) };
         let law = Fixed::new(&path, Params { window: Bytes::new(9_000), paced: false });
         let mut sender = Sender::new(FlowConfig::new(Bytes::new(100_000), 1_000, base_rtt), law, Time::ZERO);
         for at in 1..4 {

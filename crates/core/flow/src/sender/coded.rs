@@ -20,8 +20,8 @@ use units::{Bytes, Span, Time};
 
 use super::{AckHeader, BlockCount, LastTransmission, Newest, Sender};
 use crate::history;
-use crate::records::State;
-use crate::tracker::BlockNack;
+use crate::receiver_blocks::BlockNack;
+use crate::sent_packets::State;
 
 impl<L: ControlLaw> Sender<L> {
     /// Settles the blocks that the receiver reports as complete.
@@ -58,7 +58,7 @@ impl<L: ControlLaw> Sender<L> {
         if was == State::Missing {
             // It was late, and no other event will reveal that.
             let timing = self.timing();
-            self.subflows.get_mut(subflow).out.tolerate_more(&timing);
+            self.subflows.get_mut(subflow).out.widen_reordering_window(&timing);
         }
         self.settle_in_block(seq, was);
     }

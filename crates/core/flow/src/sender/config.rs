@@ -3,11 +3,11 @@
 use units::{Bytes, Span};
 
 use super::tcp::TcpConfig;
-use crate::blocks::{Blocks, Code};
+use crate::blocks::{Blocks, FlowCoding};
 use crate::noise::Noise;
 use crate::outstanding::{LossTimer, Timing};
 use crate::pacer::Pacing;
-use crate::paths::PathChoice;
+use crate::paths::LoadBalancing;
 
 /// Configuration of a flow, set by its host before it starts.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct FlowConfig {
     pub timeouts_cut: bool,
     /// Start of a retransmission timeout. [`LossTimer::Packet`] only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
-    /// The law receives the remaining size of the flow ([`laws::Ack::left`]).
+    /// The law receives the remaining size of the flow ([`laws::Ack::bytes_remaining`]).
     pub tells_size: bool,
     /// Loss recovery scheme. The receiver's interval is not used here.
     pub recovery: Recovery,
@@ -40,7 +40,7 @@ pub struct FlowConfig {
     /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
     pub coding: Option<SenderCoding>,
     /// Path selection of its packets.
-    pub paths: PathChoice,
+    pub paths: LoadBalancing,
     /// Seed of random choices, together with `number`.
     pub seed: u64,
     /// The flow's number.
@@ -71,7 +71,7 @@ impl FlowConfig {
             overshoots: false,
             pacing: Pacing::PLAIN,
             coding: None,
-            paths: PathChoice::PerFlow,
+            paths: LoadBalancing::PerFlow,
             seed: 1,
             number: 0,
             noise: Noise::NONE,
@@ -111,7 +111,7 @@ impl FlowConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderCoding {
     /// Its blocks.
-    pub code: Code,
+    pub code: FlowCoding,
     /// Packets are sent again as soon as more packets of a block are declared lost than it has parity; if not, when the
     /// receiver requests them or a timeout expires. A feature of this project; the paper has only the latter.
     pub eager: bool,

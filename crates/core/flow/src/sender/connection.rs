@@ -7,33 +7,33 @@
 
 use alloc::boxed::Box;
 
-use laws::{Acted, ControlLaw, Notification};
+use laws::{ControlLaw, LawActions, Notification};
 use units::{Bytes, Time};
 
-use super::ledger::Ledger;
-use super::numbers::Numbers;
+use super::send_sequence::SendSequence;
+use super::sender_blocks::SenderBlocks;
 use super::tcp::Tcp;
 use super::{FlowConfig, FlowStats, Recovery, Sender, Subflow, Subflows, TcpConfig};
 use crate::law_state::RateChange;
 use crate::outstanding::LossTimer;
-use crate::paths::Paths;
+use crate::paths::PathSelector;
 
 /// A connection that has nothing to send.
 #[derive(Debug)]
-pub struct Connection<L> {
+pub struct IdleConnection<L> {
     subflows: Subflows<L>,
-    paths: Paths,
+    paths: PathSelector,
     tcp: Option<Box<Tcp>>,
 }
 
-impl<L: ControlLaw> Connection<L> {
+impl<L: ControlLaw> IdleConnection<L> {
     /// Creates a connection. Its first packet may be sent at `now`. Its base round trip, timeout bounds and paths are those
     /// of `config`, regardless of its messages.
     pub fn new(config: &FlowConfig, law: L, now: Time) -> Self {
-        let initial = law.permit().window;
+        let initial = law.send_limits().window;
         Self {
             subflows: Subflows::new(Subflow::new(law, &config.timing(), now)),
-            paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
+            paths: PathSelector::new(config.paths, config.seed, config.number, config.base_rtt, now),
             tcp: Tcp::new(config.tcp, initial, now).map(Box::new),
         }
     }
@@ -45,12 +45,12 @@ impl<L: ControlLaw> Connection<L> {
         let blocks = config.blocks();
         let short = blocks.map_or(total - 1..total, |blocks| blocks.short());
         let last_bytes = ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32;
-        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding)));
+        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(SenderBlocks::new(blocks, coding)));
         let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
         debug_assert!(!selects || config.recovery == Recovery::Selective);
         debug_assert!(config.loss_timer != LossTimer::Probe, "probes are a channel's");
         self.paths.begin(config.seed, config.number);
-        let mut numbers = Numbers::new(total, config.mss, short, last_bytes);
+        let mut numbers = SendSequence::new(total, config.mss, short, last_bytes);
         if self.subflows.are_several() {
             numbers.spread();
         } else {
@@ -75,13 +75,13 @@ impl<L: ControlLaw> Connection<L> {
 impl<L: ControlLaw> Sender<L> {
     /// Returns the connection once the flow is complete. Packets that may still be on their way, parity and those that
     /// were sent twice, no longer count as in flight.
-    pub fn into_connection(mut self) -> Connection<L> {
+    pub fn into_connection(mut self) -> IdleConnection<L> {
         debug_assert!(self.is_complete(), "a message at a time");
         self.subflows.iter_mut().for_each(Subflow::abandon);
         if let Some(tcp) = &mut self.tcp {
             tcp.end_message();
         }
-        let mut connection = Connection { subflows: self.subflows, paths: self.paths, tcp: self.tcp };
+        let mut connection = IdleConnection { subflows: self.subflows, paths: self.paths, tcp: self.tcp };
         for subflow in connection.subflows.iter_mut() {
             subflow.law_state.read_permit(self.rate_change, &self.config.pacing);
         }
@@ -89,7 +89,7 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Applies the metrics that the host remembers of the destination. Call it before the first packet.
-    pub fn remember(&mut self, remembered: Remembered) {
+    pub fn remember(&mut self, remembered: DestinationMetrics) {
         if let Some(ssthresh) = remembered.ssthresh {
             self.notify_all(&Notification::Remembered { ssthresh });
         }
@@ -100,7 +100,7 @@ impl<L: ControlLaw> Sender<L> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) delivered: Bytes,
-    pub(super) acted: Acted,
+    pub(super) acted: LawActions,
 }
 
 impl Before {
@@ -111,18 +111,18 @@ impl Before {
 
 /// Metrics of a destination that a host remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Remembered {
+pub struct DestinationMetrics {
     ssthresh: Option<Bytes>,
 }
 
-impl Remembered {
+impl DestinationMetrics {
     /// Records that a flow to that destination is complete, and that its connection ends.
     ///
     /// In congestion avoidance the threshold becomes the flow's own, or half the window if that is more. While slow
     /// start, or recovery from a loss, is not over, it only grows, and only where there is one already: to half the
     /// window in the first slow start, to the flow's own threshold later.
     pub fn learn<L: ControlLaw>(&mut self, flow: &Sender<L>) {
-        let window = flow.law().permit().window;
+        let window = flow.law().send_limits().window;
         let half = Bytes::new(window.get() / 2);
         self.ssthresh = match flow.law().ssthresh() {
             None => self.ssthresh.map(|kept| kept.max(half)),

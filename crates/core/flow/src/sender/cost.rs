@@ -4,7 +4,7 @@ extern crate std;
 
 use laws::ControlLaw;
 use laws::Fixed;
-use laws::Path;
+use laws::PathInfo;
 use laws::fixed::Params;
 use std::collections::VecDeque;
 use std::println;
@@ -23,20 +23,20 @@ impl<L: ControlLaw> Sender<L> {
 }
 
 /// Cost of a transfer.
-struct Work {
+struct TransferCost {
     /// Mean over all acknowledgements.
     mean: f64,
     /// Mean over the hundred most expensive acknowledgements.
-    dearest: f64,
+    slowest_path: f64,
     retransmits: u64,
 }
 
 /// Sends four windows of `window` packets over a pipe that delivers a packet each microsecond a round trip later, and
 /// loses `loss` in a million by chance, retransmissions too. `late` in a million are 20 us late, so that packets
 /// declared lost may arrive after all.
-fn transfer(window: u32, loss: u64, late: u64) -> Work {
+fn transfer(window: u32, loss: u64, late: u64) -> TransferCost {
     let base_rtt = Span::from_us(i64::from(window));
-    let path = Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
+    let path = PathInfo { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
     let size = Bytes::new(u64::from(MSS) * u64::from(window)).times(4);
     let law = Fixed::new(&path, Params { window: Bytes::new(u64::from(MSS) * u64::from(window)), paced: false });
     let config = FlowConfig {
@@ -88,8 +88,8 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     }
     let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
     costs.sort_unstable();
-    let dearest = costs[costs.len() - 100..].iter().sum::<u64>() as f64 / 100.0;
-    Work { mean, dearest, retransmits: sender.stats().retransmits }
+    let slowest_path = costs[costs.len() - 100..].iter().sum::<u64>() as f64 / 100.0;
+    TransferCost { mean, slowest_path, retransmits: sender.stats().retransmits }
 }
 
 /// Checks that a hundred times as much in flight costs at most half a record access more per acknowledgement, with losses and
@@ -105,6 +105,6 @@ fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
         assert!(many.retransmits >= loss * 200_000 / 1_000_000, "{}", many.retransmits);
         assert!(many.mean < few.mean + 0.5, "{} against {}", many.mean, few.mean);
         assert!(many.mean < 6.0, "{}", many.mean);
-        println!("dearest hundred: {:.0} and {:.0}", few.dearest, many.dearest);
+        println!("dearest hundred: {:.0} and {:.0}", few.slowest_path, many.slowest_path);
     }
 }

@@ -9,10 +9,10 @@ use crate::outstanding::{LossEvidence, NotifyLaw, Outstanding};
 impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
     pub(super) fn find_reordered_losses(&mut self, now: Time, subflow: u8) {
-        if self.subflows.get_mut(subflow).out.overtaken().is_none() {
+        if self.subflows.get_mut(subflow).out.next_rack_loss().is_none() {
             return;
         }
-        let paths = self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
+        let paths = self.lose_while(now, subflow, LossCause::Reordered, Outstanding::next_rack_loss);
         // A coded flow changes its path when it must send again.
         if paths != 0 && self.ledger.is_none() {
             self.paths.leave_bad(now, paths);
@@ -80,7 +80,7 @@ impl<L: ControlLaw> Sender<L> {
         let notify = if notifies { NotifyLaw::Yes } else { NotifyLaw::No };
         for subflow in self.subflows.all() {
             if self.tcp.is_some() && notifies && cause != LossCause::Timeout {
-                let (lost, sent_at) = self.subflows.get(subflow).out.held_for_lost();
+                let (lost, sent_at) = self.subflows.get(subflow).out.unreported_losses();
                 if !lost.is_zero() {
                     self.before_cut(now, sent_at, lost);
                 }

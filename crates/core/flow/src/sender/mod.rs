@@ -23,9 +23,9 @@ mod connection;
 #[cfg(test)]
 mod cost;
 mod go_back_n;
-mod ledger;
 mod losses;
-mod numbers;
+mod send_sequence;
+mod sender_blocks;
 mod subflows;
 mod tcp;
 
@@ -35,15 +35,15 @@ use laws::{ControlLaw, Hop, LossCause, Notification};
 use units::{Bytes, Span, Time};
 
 use crate::law_state::{Lack, RateChange, SendState};
-use crate::outstanding::{Answers, Batch, LossTimer, Timing};
-use crate::paths::{EntropyEcho, Paths};
-use crate::records::{Departure, Record, State};
+use crate::outstanding::{AckedTransmission, Batch, LossTimer, Timing};
+use crate::paths::{EntropyEcho, PathSelector};
+use crate::sent_packets::{SentPacket, State, Transmission};
 use crate::subflow::Subflow;
 pub use config::{FlowConfig, Recovery, SenderCoding};
 use connection::Before;
-pub use connection::{Connection, Remembered};
-use ledger::Ledger;
-use numbers::{LastTransmission, Numbers};
+pub use connection::{DestinationMetrics, IdleConnection};
+use send_sequence::{LastTransmission, SendSequence};
+use sender_blocks::SenderBlocks;
 pub use tcp::TcpConfig;
 use tcp::{CumulativeAck, Tcp};
 
@@ -75,7 +75,7 @@ impl Segment {
 pub struct AckHeader {
     /// The newest packet acknowledged.
     pub seq: u32,
-    /// Number of consecutive packets, ending with `seq`; with a history as in [`crate::Reply::covers`].
+    /// Number of consecutive packets, ending with `seq`; with a history as in [`crate::AckReply::covers`].
     pub covers: u8,
     /// Every packet below this has arrived, or was recovered by its block.
     pub cumulative: u32,
@@ -122,7 +122,7 @@ struct Newest {
     seq: u32,
     subflow: u8,
     number: u64,
-    was: Record<u32>,
+    was: SentPacket<u32>,
 }
 
 /// Update of the block of an acknowledged packet of a coded flow.
@@ -141,16 +141,16 @@ pub struct Sender<L> {
     /// Counts of the subflows before this flow.
     before: Before,
     config: FlowConfig,
-    numbers: Numbers,
+    numbers: SendSequence,
     cumulative: u32,
     /// [`Recovery::GoBackN`].
     in_order: bool,
     /// Property of the law.
     rate_change: RateChange,
     stats: FlowStats,
-    paths: Paths,
+    paths: PathSelector,
     /// Block state of a coded flow.
-    ledger: Option<Box<Ledger>>,
+    ledger: Option<Box<SenderBlocks>>,
     /// State of Linux's TCP features, if any is enabled.
     tcp: Option<Box<Tcp>>,
 }
@@ -158,7 +158,7 @@ pub struct Sender<L> {
 impl<L: ControlLaw> Sender<L> {
     /// A flow that starts at `now`, on a connection of its own.
     pub fn new(config: FlowConfig, law: L, now: Time) -> Self {
-        Connection::new(&config, law, now).send(config)
+        IdleConnection::new(&config, law, now).send(config)
     }
 
     /// Returns whether every byte is acknowledged, or recovered by its block.
@@ -243,11 +243,11 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Returns whether this transmission is the last one of its packet and neither acknowledged nor declared lost.
     pub fn is_outstanding(&self, seq: u32, attempt: u8) -> bool {
-        self.last_departure(seq, attempt).is_some_and(Record::is_in_flight)
+        self.last_departure(seq, attempt).is_some_and(SentPacket::is_in_flight)
     }
 
     /// The record of this transmission, if it is the last one of its packet and that is not settled.
-    fn last_departure(&self, seq: u32, attempt: u8) -> Option<&Record<u32>> {
+    fn last_departure(&self, seq: u32, attempt: u8) -> Option<&SentPacket<u32>> {
         self.numbers.record(seq, &self.subflows).filter(|record| record.attempt() == attempt)
     }
 
@@ -373,10 +373,10 @@ impl<L: ControlLaw> Sender<L> {
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
         self.subflows.end_turn(chosen);
         let subflow = self.subflows.get_mut(chosen);
-        let number = subflow.sent(Departure { now, bytes, content: seq, attempt, path });
+        let number = subflow.sent(Transmission { now, bytes, content: seq, attempt, path });
         self.numbers.sent(seq, chosen, number);
-        let permit = subflow.law_state.permit;
-        subflow.law_state.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let send_limits = subflow.law_state.send_limits;
+        subflow.law_state.pacer.on_sent(now, send_limits.pacing, bytes, &self.config.pacing);
         let then = if let Some(next) = self.next_bytes() {
             self.poll_for(now, next)
         } else {
@@ -494,28 +494,39 @@ impl<L: ControlLaw> Sender<L> {
         let Newest { seq, subflow, number, was: record } = newest;
         // The acknowledgement states which transmission of its own packet arrived.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
-            (true, true) => Answers::This,
-            (true, false) => Answers::Another,
-            (false, _) => Answers::Others,
+            (true, true) => AckedTransmission::Latest,
+            (true, false) => AckedTransmission::Earlier,
+            (false, _) => AckedTransmission::OtherPacket,
         };
-        let noisy = answers == Answers::This && self.config.noise.most > Span::ZERO;
+        let noisy = answers == AckedTransmission::Latest && self.config.noise.most > Span::ZERO;
         let noise = if noisy { self.config.noise.of(seq, record.attempt()) } else { Span::ZERO };
         // With several subflows, a mark on another transmission belongs to another subflow.
-        let unmarked = answers == Answers::Another && self.subflows.are_several();
+        let unmarked = answers == AckedTransmission::Earlier && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
         let (limited, before) =
             if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
         let left = self.left_after(acked);
         let it = self.subflows.get_mut(subflow);
-        let batch = Batch { number, record, answers, acked, marked, left, noise, limited, unfilled: false, hops };
+        let batch = Batch {
+            number,
+            record,
+            answers,
+            acked,
+            marked,
+            bytes_remaining: left,
+            noise,
+            limited,
+            unfilled: false,
+            hops,
+        };
         let told = it.acked(now, &batch);
         it.out.records.trim();
         it.law_state.read_permit(self.rate_change, &self.config.pacing);
-        if answers == Answers::Another {
+        if answers == AckedTransmission::Earlier {
             self.stats.spurious += 1;
-            it.out.tolerate_more(&self.config.timing());
+            it.out.widen_reordering_window(&self.config.timing());
         }
-        if answers == Answers::This && self.paths.listens() {
+        if answers == AckedTransmission::Latest && self.paths.listens() {
             self.paths.on_ack(&told, record.path());
         }
         if self.tcp.is_some() {
@@ -529,7 +540,7 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_cnp(&mut self, now: Time, seq: u32, attempt: u8) {
         self.stats.cnps += 1;
         let cnp = Notification::Cnp { now };
-        match self.last_departure(seq, attempt).map(Record::path).filter(|_| self.subflows.are_several()) {
+        match self.last_departure(seq, attempt).map(SentPacket::path).filter(|_| self.subflows.are_several()) {
             Some(subflow) => self.notify(subflow, &cnp),
             None => self.notify_all(&cnp),
         }
@@ -593,7 +604,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Returns the time from a packet of `bytes` payload to the next one by the law's pacing; zero if the law does not
     /// pace.
     pub fn gap_after(&self, bytes: u32) -> Span {
-        self.config.pacing.gap(self.permit().pacing, bytes)
+        self.config.pacing.gap(self.send_limits().pacing, bytes)
     }
 
     /// Completes the flow once every byte has arrived, even if some acknowledgements are outstanding or lost.

@@ -2,18 +2,18 @@
 //!
 //! A packet is sent on the next subflow, in round-robin order, that may send it at that time; a retransmission uses the
 //! subflow that lost it only if no other may send it. So packets do not belong to subflows by their number;
-//! [`Numbers`](super::numbers::Numbers) keeps their last transmissions. If an earlier transmission arrives after all, the
+//! [`SendSequence`](super::numbers::SendSequence) keeps their last transmissions. If an earlier transmission arrives after all, the
 //! subflow of the last one counts its bytes as delivered for the law, and its mark is dropped. Signals that refer to no
 //! packet go to all subflows.
 
-use laws::{Acted, ControlLaw, Permit};
+use laws::{ControlLaw, LawActions, SendLimits};
 use units::Time;
 
 use super::{Recovery, SendState, Sender, Subflow};
 
 impl<L: ControlLaw> Sender<L> {
     /// Assigns each subflow a law of its own: the first has the flow's, and `others` are for the other subflows, so
-    /// that there are as many as [`crate::PathChoice::laws`] returns. Call it before the first packet, and only with
+    /// that there are as many as [`crate::LoadBalancing::laws`] returns. Call it before the first packet, and only with
     /// [`Recovery::Selective`], where each packet is acknowledged alone and without a history.
     #[must_use]
     pub fn with_laws(mut self, others: impl IntoIterator<Item = L>, now: Time) -> Self {
@@ -47,13 +47,13 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Returns the action counts of the law on this flow, or of all laws together.
-    pub fn acted(&self) -> Acted {
+    pub fn acted(&self) -> LawActions {
         self.subflows.acted().since(&self.before.acted)
     }
 
     /// Returns the last permit of the law, or of all laws together: they pace if one of them does.
     #[inline]
-    pub fn permit(&self) -> Permit {
-        self.subflows.permit()
+    pub fn send_limits(&self) -> SendLimits {
+        self.subflows.send_limits()
     }
 }

@@ -11,7 +11,7 @@
 //! cumulative number and reports no new losses takes slow start's reduction bound (SSRB), any other the conservative
 //! one (CRB).
 //!
-//! **Restart and validation** are in [`usage`](crate::usage). A flow is idle when nothing of it is unacknowledged.
+//! **Restart and validation** are in [`cwnd_usage`](crate::cwnd_usage). A flow is idle when nothing of it is unacknowledged.
 //!
 //! All need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does none of them for laws that set
 //! windows by themselves (`cong_control`: BBR).
@@ -20,7 +20,7 @@ use laws::{Ack, ControlLaw, LossCause};
 use units::{Bytes, Time, mul_div};
 
 use super::{Segment, SendState, Sender};
-use crate::usage::{Usage, UsageRules, Validation};
+use crate::cwnd_usage::{CwndUsage, CwndValidationConfig, Validation};
 
 /// Features of Linux's TCP that are enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -28,15 +28,18 @@ pub struct TcpConfig {
     /// Cuts are spread over a round trip (PRR).
     pub prr: bool,
     /// Rules for a window that the flow does not use.
-    pub usage: UsageRules,
-    /// The host remembers for each destination the window at which slow start ended ([`crate::Remembered`]).
+    pub usage: CwndValidationConfig,
+    /// The host remembers for each destination the window at which slow start ended ([`crate::DestinationMetrics`]).
     pub remembers: bool,
 }
 
 impl TcpConfig {
     /// All features are disabled.
-    pub const NONE: Self =
-        Self { prr: false, usage: UsageRules { restart: false, validation: Validation::Off }, remembers: false };
+    pub const NONE: Self = Self {
+        prr: false,
+        usage: CwndValidationConfig { restart: false, validation: Validation::Off },
+        remembers: false,
+    };
 }
 
 /// State of all features except the last.
@@ -48,14 +51,14 @@ pub(super) struct Tcp {
     acked: Bytes,
     /// The current acknowledgement reported losses.
     lost: bool,
-    usage: Usage,
+    usage: CwndUsage,
 }
 
 impl Tcp {
     /// Creates the state of a flow; `initial` is the initial window of the law.
     pub(super) fn new(config: TcpConfig, initial: Bytes, now: Time) -> Option<Self> {
-        let is_on = config.prr || config.usage != UsageRules::default();
-        let usage = Usage::new(config.usage, initial, now);
+        let is_on = config.prr || config.usage != CwndValidationConfig::default();
+        let usage = CwndUsage::new(config.usage, initial, now);
         is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, usage })
     }
 
@@ -129,7 +132,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Sets the permitted window to that of the reduction while a cut is being spread, regardless of the law's permit.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
-            self.subflows.get_mut(0).law_state.permit.window = reduction.window;
+            self.subflows.get_mut(0).law_state.send_limits.window = reduction.window;
         }
     }
 
@@ -146,14 +149,14 @@ impl<L: ControlLaw> Sender<L> {
         if !marked.is_zero() {
             self.before_cut(now, sent_at, acked);
         }
-        let window = self.law().permit().window;
+        let window = self.law().send_limits().window;
         let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window));
         (self.is_reducing() || unused, self.window_before())
     }
 
     /// Prepares the law for losses or marks of packets sent at `sent_at` and later that are no longer in flight.
     pub(super) fn before_cut(&mut self, now: Time, sent_at: Time, gone: Bytes) {
-        let (window, flight) = (self.law().permit().window, self.in_flight() + gone);
+        let (window, flight) = (self.law().send_limits().window, self.in_flight() + gone);
         if let Some(told) = self.tcp.as_mut().and_then(|tcp| tcp.usage.before_cut(now, sent_at, flight, window)) {
             self.notify(0, &told);
         }
@@ -162,7 +165,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Updates the window use after an acknowledgement was passed to the law: the window may not have been used for
     /// long.
     pub(super) fn after_ack(&mut self, told: &Ack) {
-        let (window, rtt) = (self.law().permit().window, self.smoothed_rtt());
+        let (window, rtt) = (self.law().send_limits().window, self.smoothed_rtt());
         let delivered = told.delivered - told.delivered_at_send;
         let Some(tcp) = &mut self.tcp else { return };
         if let Some(told) = tcp.usage.acked(told.now, told.sent_at, delivered, rtt, window) {
@@ -182,7 +185,7 @@ impl<L: ControlLaw> Sender<L> {
     /// The law's own window, where a cut of it would be spread.
     #[inline(always)]
     pub(super) fn window_before(&self) -> Option<Bytes> {
-        self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.law().permit().window)
+        self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.law().send_limits().window)
     }
 
     /// Ends the reduction if an acknowledgement shows that everything sent before the cut has arrived.
@@ -206,7 +209,7 @@ impl<L: ControlLaw> Sender<L> {
     /// its window before that.
     pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
         let (end, in_flight) = (self.numbers.end(), self.in_flight());
-        let target = self.law().permit().window;
+        let target = self.law().send_limits().window;
         let Some(tcp) = &mut self.tcp else { return };
         tcp.lost |= cause.is_some();
         if cause == Some(LossCause::Timeout) {

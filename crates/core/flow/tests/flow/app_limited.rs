@@ -6,10 +6,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, Acks, Channel, ChannelConfig, FlowConfig, Parcel, Range, SendState, Sender, UsageRules, Validation, Why,
-    Work,
+    AckHeader, AckRanges, Channel, ChannelConfig, CwndValidationConfig, DataSource, FlowConfig, PacketContent, Range,
+    ReturnReason, SendState, Sender, Validation,
 };
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 const MSS: u32 = 1_000;
@@ -27,12 +27,12 @@ impl ControlLaw for Sampled {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(WINDOW * u64::from(MSS)))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(WINDOW * u64::from(MSS)))
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -40,21 +40,21 @@ impl ControlLaw for Sampled {
 #[derive(Default)]
 struct Packets(u64);
 
-impl Work for Packets {
+impl DataSource for Packets {
     type Content = ();
 
     fn next_bytes(&mut self, _: u32) -> Option<u32> {
         (self.0 > 0).then_some(MSS)
     }
 
-    fn take(&mut self, _: u8, _: u32) -> Parcel<()> {
+    fn take(&mut self, _: u8, _: u32) -> PacketContent<()> {
         self.0 -= 1;
-        Parcel { bytes: MSS, content: (), again: false }
+        PacketContent { bytes: MSS, content: (), is_retransmission: false }
     }
 
     fn acked(&mut self, (): ()) {}
 
-    fn lost(&mut self, (): (), _: Why) {
+    fn lost(&mut self, (): (), _: ReturnReason) {
         self.0 += 1;
     }
 }
@@ -62,7 +62,7 @@ impl Work for Packets {
 /// Sends messages of these numbers of packets on one connection, each when the previous one is delivered. Packets are sent as
 /// soon as permitted, and acknowledged one by one a round trip later.
 fn on_a_channel(messages: &[u64]) -> Vec<bool> {
-    let usage = UsageRules { restart: false, validation: Validation::Off };
+    let usage = CwndValidationConfig { restart: false, validation: Validation::Off };
     let config = ChannelConfig { usage, ..ChannelConfig::new(RTT, MSS) };
     let law = Sampled::default();
     let mut channel = Channel::new(config, law.clone(), Packets::default(), Time::ZERO);
@@ -75,7 +75,7 @@ fn on_a_channel(messages: &[u64]) -> Vec<bool> {
             now += RTT;
             for number in next..next + burst {
                 let ranges = [Range { first: number, last: number }];
-                let acks = Acks { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
+                let acks = AckRanges { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
                 channel.acked(now, 0, &acks).unwrap();
             }
             next += burst;
@@ -88,7 +88,7 @@ fn on_a_sender(messages: &[u64]) -> Vec<bool> {
     let law = Sampled::default();
     let config = |packets: u64, number| FlowConfig { number, ..FlowConfig::new(Bytes::new(packets * 1_000), MSS, RTT) };
     let mut now = Time::ZERO;
-    let mut connection = flow::Connection::new(&config(1, 0), law.clone(), now);
+    let mut connection = flow::IdleConnection::new(&config(1, 0), law.clone(), now);
     for (number, &packets) in messages.iter().enumerate() {
         let mut sender: Sender<Sampled> = connection.send(config(packets, number as u32));
         while !sender.is_complete() {
@@ -108,22 +108,22 @@ fn on_a_sender(messages: &[u64]) -> Vec<bool> {
 }
 
 /// A run of acknowledgements with limited samples, or without.
-struct Run {
+struct AckRun {
     limited: bool,
     count: usize,
 }
 
-const fn limited(count: usize) -> Run {
-    Run { limited: true, count }
+const fn limited(count: usize) -> AckRun {
+    AckRun { limited: true, count }
 }
 
-const fn free(count: usize) -> Run {
-    Run { limited: false, count }
+const fn free(count: usize) -> AckRun {
+    AckRun { limited: false, count }
 }
 
 #[test]
 fn what_leaves_before_an_answer_to_new_data_is_limited() {
-    let cases: [(&[u64], &[Run]); 3] = [
+    let cases: [(&[u64], &[AckRun]); 3] = [
         // A message of 25 packets fills the window twice. Its first window is sent before any acknowledgement of it, and after
         // its last packet no data is left.
         (&[4, 4, 4, 25], &[free(3), limited(1 + 4 + 4 + 10), free(14), limited(1)]),

@@ -1,7 +1,9 @@
 //! Messages one after the other on one connection, and the metrics that a host remembers of closed connections.
 
-use flow::{AckHeader, Connection, FlowConfig, PathChoice, Remembered, SendState, Sender, TcpConfig, UnoLb};
-use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
+use flow::{
+    AckHeader, DestinationMetrics, FlowConfig, IdleConnection, LoadBalancing, SendState, Sender, TcpConfig, UnoLb,
+};
+use laws::{Ack, ControlLaw, LawActions, Loss, Notification, SendLimits};
 use units::{Bytes, Span, Time};
 
 const MSS: u32 = 1_000;
@@ -31,22 +33,22 @@ impl ControlLaw for Still {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(self.window * 1_000))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(self.window * 1_000))
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
         self.ssthresh.map(|packets| Bytes::new(packets * 1_000))
     }
 
-    fn acted(&self) -> Acted {
-        Acted { increases: self.acked, ..Acted::default() }
+    fn acted(&self) -> LawActions {
+        LawActions { increases: self.acked, ..LawActions::default() }
     }
 }
 
 fn config(packets: u64, number: u32, subflows: u8) -> FlowConfig {
     let unolb = UnoLb { subflows, recent: None, random: false, own_laws: true };
-    let paths = if subflows > 1 { PathChoice::UnoLb(unolb) } else { PathChoice::PerFlow };
+    let paths = if subflows > 1 { LoadBalancing::UnoLb(unolb) } else { LoadBalancing::PerFlow };
     FlowConfig { number, paths, ..FlowConfig::new(Bytes::new(packets * 1_000 - 1), MSS, RTT) }
 }
 
@@ -86,7 +88,7 @@ fn messages_follow_each_other() {
         let law = Still { window: 1 << 20, ssthresh: None, acked: 0 };
         let mut now = Time::from_us(5);
         let first = config(40, 0, subflows);
-        let mut connection = Connection::new(&first, law, now);
+        let mut connection = IdleConnection::new(&first, law, now);
         for number in 0..10u32 {
             let packets = 40 + u64::from(number * 37 % 50);
             let mut sender = connection.send(config(packets, number, subflows));
@@ -145,7 +147,7 @@ fn thresholds_are_remembered_as_linux_does() {
             transfer(&mut sender, &mut now, false);
             sender
         };
-        let mut remembered = Remembered::default();
+        let mut remembered = DestinationMetrics::default();
         if before.is_some() {
             remembered.learn(&ended(before.unwrap_or(0), before));
         }

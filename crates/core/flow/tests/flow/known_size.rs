@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, Acks, Channel, ChannelConfig, Code, Connection, FlowConfig, Range, SendState, Sender, SenderCoding,
+    AckHeader, AckRanges, Channel, ChannelConfig, FlowCoding, FlowConfig, IdleConnection, Range, SendState, Sender,
+    SenderCoding,
 };
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 use crate::stream::Stream;
@@ -16,41 +17,41 @@ const RTT: Span = Span::from_us(100);
 
 /// Permits everything, and records the remaining bytes reported to it.
 #[derive(Clone, Default)]
-struct Open(Rc<RefCell<Vec<Bytes>>>);
+struct RemainingRecorder(Rc<RefCell<Vec<Bytes>>>);
 
-impl Open {
+impl RemainingRecorder {
     fn heard(&self) -> Vec<u64> {
         self.0.borrow().iter().map(|left| left.get()).collect()
     }
 }
 
-impl ControlLaw for Open {
+impl ControlLaw for RemainingRecorder {
     fn on_ack(&mut self, ack: &Ack) {
-        self.0.borrow_mut().push(ack.left);
+        self.0.borrow_mut().push(ack.bytes_remaining);
     }
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
-fn send_all(sender: &mut Sender<Open>, now: Time) {
+fn send_all(sender: &mut Sender<RemainingRecorder>, now: Time) {
     while sender.poll(now) == SendState::Now {
         sender.send(now);
     }
 }
 
-fn acknowledge(sender: &mut Sender<Open>, now: Time, seq: u32, covers: u8) {
+fn acknowledge(sender: &mut Sender<RemainingRecorder>, now: Time, seq: u32, covers: u8) {
     sender.on_ack(now, &AckHeader { seq, covers, cumulative: 0, marked: false, attempt: 1 }, &[]);
 }
 
-fn heard(sender: &Sender<Open>) -> Vec<u64> {
+fn heard(sender: &Sender<RemainingRecorder>) -> Vec<u64> {
     sender.law().heard()
 }
 
@@ -58,11 +59,11 @@ fn heard(sender: &Sender<Open>) -> Vec<u64> {
 #[test]
 fn a_law_hears_what_is_left_after_each_acknowledgement() {
     let config = |tells_size| FlowConfig { tells_size, ..FlowConfig::new(Bytes::new(3_500), MSS, RTT) };
-    let mut sender = Sender::new(config(true), Open::default(), Time::ZERO);
+    let mut sender = Sender::new(config(true), RemainingRecorder::default(), Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::new(4_000));
     send_all(&mut sender, Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::ZERO);
-    let (now, mut untold) = (Time::ZERO + RTT, Sender::new(config(false), Open::default(), Time::ZERO));
+    let (now, mut untold) = (Time::ZERO + RTT, Sender::new(config(false), RemainingRecorder::default(), Time::ZERO));
     send_all(&mut untold, Time::ZERO);
     for sender in [&mut sender, &mut untold] {
         for (seq, covers) in [(3, 1), (2, 1), (1, 2)] {
@@ -78,7 +79,7 @@ fn a_law_hears_what_is_left_after_each_acknowledgement() {
 #[test]
 fn each_flow_of_a_connection_has_its_own_length() {
     let config = |size| FlowConfig { tells_size: true, ..FlowConfig::new(Bytes::new(size), MSS, RTT) };
-    let first = Connection::new(&config(2_000), Open::default(), Time::ZERO);
+    let first = IdleConnection::new(&config(2_000), RemainingRecorder::default(), Time::ZERO);
     let mut sender = first.send(config(2_000));
     send_all(&mut sender, Time::ZERO);
     acknowledge(&mut sender, Time::ZERO + RTT, 1, 2);
@@ -92,10 +93,10 @@ fn each_flow_of_a_connection_has_its_own_length() {
 /// A block of 8 packets and 2 of parity is complete once any 8 of them have arrived: then nothing of it is left.
 #[test]
 fn a_block_is_not_left_once_it_is_complete() {
-    let code = Code { data: 8, parity: 2, tail: None };
+    let code = FlowCoding { data: 8, parity: 2, tail: None };
     let coding = Some(SenderCoding { code, eager: false, longest_wait: Span::ZERO, history: 0 });
     let config = FlowConfig { tells_size: true, coding, ..FlowConfig::new(Bytes::new(16_000), MSS, RTT) };
-    let mut sender = Sender::new(config, Open::default(), Time::ZERO);
+    let mut sender = Sender::new(config, RemainingRecorder::default(), Time::ZERO);
     assert_eq!(sender.unsent(), Bytes::new(20_000));
     send_all(&mut sender, Time::ZERO);
     for seq in 2..10 {
@@ -109,14 +110,14 @@ fn a_block_is_not_left_once_it_is_complete() {
 #[test]
 fn a_channel_tells_what_its_work_has_left() {
     for (known, told) in [(Some(9_000), [8_000, 6_000]), (None, [u64::MAX; 2])] {
-        let law = Open::default();
+        let law = RemainingRecorder::default();
         let mut work = Stream::of(5_000);
         work.known = known;
         let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law.clone(), work, Time::ZERO);
         while channel.send(Time::ZERO).is_some() {}
         for (first, last) in [(0, 0), (1, 2)] {
             let ranges = [Range { first, last }];
-            let acks = Acks { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
+            let acks = AckRanges { ranges: &ranges, ecn: None, delay: Span::ZERO, received: &[] };
             channel.acked(Time::ZERO + RTT, 0, &acks).unwrap();
         }
         assert_eq!(law.heard(), told);

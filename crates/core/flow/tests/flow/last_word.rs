@@ -1,6 +1,6 @@
 //! An acknowledgement without news can still report that everything has arrived.
 
-use crate::open::{Open, send};
+use crate::open::{UnlimitedLaw, send};
 use flow::{AckHeader, FlowConfig, Sender};
 use units::{Bytes, Span, Time};
 
@@ -11,7 +11,7 @@ use units::{Bytes, Span, Time};
 fn the_answer_to_a_duplicate_ends_the_flow() {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(2_000), 1_000, rtt);
-    let mut sender = Sender::new(config, Open, Time::ZERO);
+    let mut sender = Sender::new(config, UnlimitedLaw, Time::ZERO);
     let mut now = Time::ZERO;
     for _ in 0..2 {
         assert_eq!(send(&mut sender, now), [0, 1]);

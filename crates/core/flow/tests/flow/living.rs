@@ -5,20 +5,21 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use flow::{
-    AckError, Acked, Acks, Channel, ChannelConfig, DataSending, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING,
-    MovedLaw, PacketNumbers, Parcel, Range, SendState, UsageRules, Validation, Why, Work,
+    AckError, AckRanges, Acked, Channel, ChannelConfig, CwndValidationConfig, DataSending, DataSource, EcnCounts,
+    LossTimer, MAX_OUTSTANDING, MovedLaw, OutgoingPacket, PacketContent, PacketNumbers, Range, ReturnReason, SendState,
+    Validation,
 };
-use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit, on_ramp};
+use laws::{Ack, ControlLaw, LawActions, Loss, LossCause, Notification, SendLimits, on_ramp};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::stream::{Part, Stream};
+use crate::stream::{Stream, StreamRange};
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
 
 /// Event received by a law.
 #[derive(Clone, PartialEq, Debug)]
-enum Heard {
+enum LawEvent {
     Ack { acked: u64, marked: u64, rtt: Span },
     Loss { lost: u64, cause: LossCause },
     Idle { timeouts: u32 },
@@ -28,48 +29,48 @@ enum Heard {
 #[derive(Clone)]
 struct Still {
     window: Bytes,
-    heard: Rc<RefCell<Vec<Heard>>>,
+    heard: Rc<RefCell<Vec<LawEvent>>>,
 }
 
 impl ControlLaw for Still {
     fn on_ack(&mut self, ack: &Ack) {
         let (acked, marked) = (ack.acked.get(), ack.marked.get());
-        self.heard.borrow_mut().push(Heard::Ack { acked, marked, rtt: ack.rtt });
+        self.heard.borrow_mut().push(LawEvent::Ack { acked, marked, rtt: ack.rtt });
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.heard.borrow_mut().push(Heard::Loss { lost: loss.lost.get(), cause: loss.cause });
+        self.heard.borrow_mut().push(LawEvent::Loss { lost: loss.lost.get(), cause: loss.cause });
     }
 
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::Idle { timeouts, .. } = *notification {
-            self.heard.borrow_mut().push(Heard::Idle { timeouts });
+            self.heard.borrow_mut().push(LawEvent::Idle { timeouts });
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.window)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.window)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
 /// Creates a channel with a window of `window` packets, and `written` bytes written.
-fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec<Heard>>>) {
+fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec<LawEvent>>>) {
     let heard = Rc::new(RefCell::new(Vec::new()));
     let law = Still { window: Bytes::new(window * u64::from(MSS)), heard: Rc::clone(&heard) };
     (Channel::new(ChannelConfig::new(RTT, MSS), law, Stream::of(written), Time::ZERO), heard)
 }
 
 /// Sends all packets that may be sent now.
-fn send<L: ControlLaw>(channel: &mut Channel<L, Stream>, now: Time) -> Vec<Departed<Part>> {
+fn send<L: ControlLaw>(channel: &mut Channel<L, Stream>, now: Time) -> Vec<OutgoingPacket<StreamRange>> {
     std::iter::from_fn(|| channel.send(now)).collect()
 }
 
-fn acks(ranges: &[Range]) -> Acks<'_> {
-    Acks { ranges, ecn: None, delay: Span::ZERO, received: &[] }
+fn acks(ranges: &[Range]) -> AckRanges<'_> {
+    AckRanges { ranges, ecn: None, delay: Span::ZERO, received: &[] }
 }
 
 fn range(first: u64, last: u64) -> [Range; 1] {
@@ -88,11 +89,11 @@ fn an_answer_is_told_at_once() {
     let now = Time::from_us(460);
     let counts = EcnCounts { ect0: 7, ect1: 0, ce: 3 };
     let ranges = range(1, 9);
-    let answer = Acks { ecn: Some(counts), delay: Span::from_us(50), ..acks(&ranges) };
+    let answer = AckRanges { ecn: Some(counts), delay: Span::from_us(50), ..acks(&ranges) };
     let acked = channel.acked(now, 0, &answer).unwrap();
     // 8,500 bytes in 9 packets: 3 of them are 2,833 bytes.
     assert_eq!((acked.packets, acked.bytes.get(), acked.marked.get()), (9, 8_500, 2_833));
-    let [first, second] = [(1_000, 0, 400), (8_500, 2_833, 410)].map(|(acked, marked, us)| Heard::Ack {
+    let [first, second] = [(1_000, 0, 400), (8_500, 2_833, 410)].map(|(acked, marked, us)| LawEvent::Ack {
         acked,
         marked,
         rtt: Span::from_us(us),
@@ -121,7 +122,7 @@ fn an_unbounded_stream_goes_on() {
     }
     assert_eq!(sizes, [1_000, 1_000, 500, 1, 1_000, 1_000, 1_000, 1_000, 700]);
     // 2.4 ms since the last transmission; the timeout is 600 us, a half more than the round trip.
-    let idle = heard.borrow().iter().filter(|it| **it == Heard::Idle { timeouts: 3 }).count();
+    let idle = heard.borrow().iter().filter(|it| **it == LawEvent::Idle { timeouts: 3 }).count();
     assert_eq!(idle, 3);
 }
 
@@ -135,17 +136,17 @@ fn a_probe_finds_a_lost_tail() {
     assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
     channel.acked(Time::from_us(450), 0, &acks(&range(0, 2))).unwrap();
     // Packets 3 and 4 are lost. The timer runs from the last acknowledgement: 1.5 round trips of 400 us at least.
-    let strikes = channel.next_timer();
-    assert!(Time::from_us(1_050) <= strikes && strikes <= Time::from_us(1_100), "{strikes:?}");
-    channel.on_timer(strikes);
-    let probe = send(&mut channel, strikes);
+    let pto_count = channel.next_timer();
+    assert!(Time::from_us(1_050) <= pto_count && pto_count <= Time::from_us(1_100), "{pto_count:?}");
+    channel.on_timer(pto_count);
+    let probe = send(&mut channel, pto_count);
     assert_eq!(probe.len(), 1);
-    assert_eq!((probe[0].number, probe[0].parcel.again), (5, true));
+    assert_eq!((probe[0].number, probe[0].parcel.is_retransmission), (5, true));
     assert_eq!(channel.stats().probes, 1);
-    let answered = strikes + RTT;
+    let answered = pto_count + RTT;
     channel.acked(answered, 0, &acks(&range(5, 5))).unwrap();
     // The others were sent more than a tolerance before the probe, so both are lost; the probe's content is acknowledged.
-    let lost = Heard::Loss { lost: 2_000, cause: LossCause::Reordered };
+    let lost = LawEvent::Loss { lost: 2_000, cause: LossCause::Reordered };
     assert_eq!(heard.borrow().last(), Some(&lost));
     let again = send(&mut channel, answered);
     assert_eq!(again.len(), 1);
@@ -159,25 +160,26 @@ fn a_probe_finds_a_lost_tail() {
 #[test]
 fn a_dead_path_is_probed_twice() {
     let (mut channel, heard) = channel(8, 1 << 20);
-    let mut strikes = Vec::new();
+    let mut pto_count = Vec::new();
     send(&mut channel, Time::ZERO);
     for _ in 0..6 {
         let now = channel.next_timer();
         channel.on_timer(now);
-        strikes.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
+        pto_count.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
         assert_eq!(send(&mut channel, now).len(), 1);
     }
-    let counts: Vec<_> = strikes.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
+    let counts: Vec<_> = pto_count.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
     assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]);
-    let waits: Vec<_> = strikes.windows(2).map(|pair| (pair[1].0 - pair[0].0).ps()).collect();
+    let waits: Vec<_> = pto_count.windows(2).map(|pair| (pair[1].0 - pair[0].0).ps()).collect();
     assert!(waits.windows(2).all(|pair| pair[1] >= pair[0]), "{waits:?}");
-    let causes =
-        |cause| heard.borrow().iter().filter(|it| matches!(it, Heard::Loss { cause: it, .. } if *it == cause)).count();
+    let causes = |cause| {
+        heard.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { cause: it, .. } if *it == cause)).count()
+    };
     assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (0, 0));
     // Eight packets, two probes, and one for each timeout; the last of those is answered.
-    let now = Time::ZERO + strikes[5].0 + RTT;
+    let now = Time::ZERO + pto_count[5].0 + RTT;
     channel.acked(now, 0, &acks(&range(13, 13))).unwrap();
-    assert_eq!(heard.borrow().last(), Some(&Heard::Loss { lost: 13_000, cause: LossCause::Timeout }));
+    assert_eq!(heard.borrow().last(), Some(&LawEvent::Loss { lost: 13_000, cause: LossCause::Timeout }));
     assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (1, 0));
     assert_eq!(send(&mut channel, now).len(), 8);
 }
@@ -196,7 +198,7 @@ fn who_is_late_has_lost_nothing() {
         channel.acked(second + RTT, 0, &acks(&range(1, 7))).unwrap();
         assert_eq!(channel.stats().lost, 1);
         send(&mut channel, second + RTT);
-        let lost = |heard: &[Heard]| heard.iter().filter(|it| matches!(it, Heard::Loss { .. })).count();
+        let lost = |heard: &[LawEvent]| heard.iter().filter(|it| matches!(it, LawEvent::Loss { .. })).count();
         let before = lost(&heard.borrow());
         let mut now = Time::ZERO;
         for _ in 0..3 {
@@ -211,7 +213,7 @@ fn who_is_late_has_lost_nothing() {
         assert!(send(&mut channel, now).is_empty());
         // The peer has the first two of ten packets that timers declared lost, and one later packet is in flight.
         channel.acked(now, 0, &acks(&range(0, 9))).unwrap();
-        assert_eq!((channel.strikes(0), channel.state(0).1), (0, Bytes::new(1_000)));
+        assert_eq!((channel.pto_count(0), channel.state(0).1), (0, Bytes::new(1_000)));
         assert!(send(&mut channel, now).is_empty());
         channel.acked(now, 0, &acks(&[range(11, 13), range(0, 9)].concat())).unwrap();
         assert_eq!(send(&mut channel, now).len(), 2);
@@ -221,7 +223,7 @@ fn who_is_late_has_lost_nothing() {
         let heard = heard.borrow();
         assert_eq!(lost(&heard) - before, usize::from(lacks), "{heard:?}");
         if lacks {
-            assert_eq!(heard.last(), Some(&Heard::Loss { lost: 2_000, cause: LossCause::Reordered }), "{heard:?}");
+            assert_eq!(heard.last(), Some(&LawEvent::Loss { lost: 2_000, cause: LossCause::Reordered }), "{heard:?}");
         }
     }
 }
@@ -243,14 +245,14 @@ fn a_silence_ends_where_something_is_heard() {
     };
     let now = strike(&mut channel);
     channel.acked(now, 0, &acks(&range(0, 3))).unwrap();
-    assert_eq!(channel.struck_at(0), None);
+    assert_eq!(channel.first_timeout_at(0), None);
     assert!(!send(&mut channel, now).is_empty());
     let now = strike(&mut channel);
-    let losses = || heard.borrow().iter().filter(|it| matches!(it, Heard::Loss { .. })).cloned().collect::<Vec<_>>();
-    let [Heard::Loss { cause: LossCause::Reordered, .. }] = losses()[..] else { panic!("{:?}", losses()) };
+    let losses = || heard.borrow().iter().filter(|it| matches!(it, LawEvent::Loss { .. })).cloned().collect::<Vec<_>>();
+    let [LawEvent::Loss { cause: LossCause::Reordered, .. }] = losses()[..] else { panic!("{:?}", losses()) };
     let last = channel.stats().packets_sent - 1;
     channel.acked(now + RTT, 0, &acks(&range(last, last))).unwrap();
-    let [_, Heard::Loss { cause: LossCause::Timeout, .. }] = losses()[..] else { panic!("{:?}", losses()) };
+    let [_, LawEvent::Loss { cause: LossCause::Timeout, .. }] = losses()[..] else { panic!("{:?}", losses()) };
 }
 
 /// A packet that was overtaken by less than the tolerance is lost by time, though no acknowledgement follows.
@@ -266,7 +268,7 @@ fn time_alone_proves_a_loss() {
     let proved = channel.next_timer();
     assert_eq!(proved, Time::ZERO + channel.smoothed_rtt(0) + RTT.over(4));
     channel.on_timer(proved);
-    let lost = Heard::Loss { lost: 3_000, cause: LossCause::Reordered };
+    let lost = LawEvent::Loss { lost: 3_000, cause: LossCause::Reordered };
     assert_eq!(heard.borrow().last(), Some(&lost));
     assert_eq!((send(&mut channel, proved).len(), channel.stats().probes), (3, 0));
 }
@@ -283,7 +285,7 @@ fn what_comes_late_is_known() {
     channel.acked(Time::from_us(810), 0, &acks(&range(0, 2))).unwrap();
     assert_eq!((channel.stats().lost, channel.stats().spurious), (3, 2));
     let again = send(&mut channel, Time::from_us(810));
-    assert_eq!(again[0].parcel.content, Part { from: 3_000, len: 1_000 });
+    assert_eq!(again[0].parcel.content, StreamRange { from: 3_000, len: 1_000 });
 }
 
 /// A subflow that is closed returns its content in flight, and another one carries it.
@@ -304,7 +306,7 @@ fn a_path_goes_and_another_comes() {
     channel.set_mss(1, 600);
     channel.acked(Time::from_us(400), 1, &acks(&range(0, 3))).unwrap();
     let again = send(&mut channel, Time::from_us(400));
-    assert!(again.iter().all(|it| it.subflow == 1 && it.parcel.again && it.parcel.bytes <= 600));
+    assert!(again.iter().all(|it| it.subflow == 1 && it.parcel.is_retransmission && it.parcel.bytes <= 600));
     assert_eq!(again.iter().map(|it| it.parcel.bytes).sum::<u32>(), 4_000);
     // An acknowledgement for the old path may still arrive.
     channel.acked(Time::from_us(401), 0, &acks(&range(0, 3))).unwrap();
@@ -326,7 +328,7 @@ fn a_subflow_begins_anew() {
         assert!(channel.in_flight().is_zero());
         let again = send(&mut channel, Time::from_us(100));
         let first = if other_path { 0 } else { 4 };
-        assert!(again.len() == 4 && again.iter().all(|it| it.parcel.again) && again[0].number == first);
+        assert!(again.len() == 4 && again.iter().all(|it| it.parcel.is_retransmission) && again[0].number == first);
         let old = channel.acked(Time::from_us(200), 0, &acks(&range(0, 3))).unwrap();
         assert_eq!(old.packets, if other_path { 4 } else { 0 });
         let unsent = channel.acked(Time::from_us(200), 0, &acks(&range(0, first + 4)));
@@ -355,8 +357,8 @@ fn a_late_answer_says_nothing_of_another_path() {
 #[test]
 fn one_law_knows_the_shortest_packet() {
     #[derive(Default)]
-    struct Told(Rc<RefCell<Vec<u64>>>);
-    impl ControlLaw for Told {
+    struct RemainingLog(Rc<RefCell<Vec<u64>>>);
+    impl ControlLaw for RemainingLog {
         fn on_ack(&mut self, _: &Ack) {}
         fn on_loss(&mut self, _: &Loss) {}
         fn on_notification(&mut self, notification: &Notification) {
@@ -364,16 +366,16 @@ fn one_law_knows_the_shortest_packet() {
                 self.0.borrow_mut().push(mss.get());
             }
         }
-        fn permit(&self) -> Permit {
-            Permit::window(Bytes::new(4_000))
+        fn send_limits(&self) -> SendLimits {
+            SendLimits::window(Bytes::new(4_000))
         }
-        fn acted(&self) -> Acted {
-            Acted::default()
+        fn acted(&self) -> LawActions {
+            LawActions::default()
         }
     }
     let told = Rc::new(RefCell::new(Vec::new()));
     let mut channel =
-        Channel::new(ChannelConfig::new(RTT, MSS), Told(Rc::clone(&told)), Stream::of(10_000), Time::ZERO);
+        Channel::new(ChannelConfig::new(RTT, MSS), RemainingLog(Rc::clone(&told)), Stream::of(10_000), Time::ZERO);
     channel.set_mss(0, 1_400);
     channel.add_subflow(None, Time::ZERO);
     channel.set_mss(1, 1_200);
@@ -394,12 +396,12 @@ impl ControlLaw for Counting {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(4 * u64::from(MSS)))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(4 * u64::from(MSS)))
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -432,7 +434,7 @@ fn one_law_decides_for_two_paths() {
     assert_eq!(channel.add_subflow(None, Time::ZERO), Some(1));
     let left = send(&mut channel, Time::ZERO);
     let places: Vec<_> = left.iter().map(|it| (it.subflow, it.number)).collect();
-    assert_eq!((&*places, channel.permit().window), (&[(0, 0), (1, 0), (0, 1), (1, 1)][..], Bytes::new(4_000)));
+    assert_eq!((&*places, channel.send_limits().window), (&[(0, 0), (1, 0), (0, 1), (1, 1)][..], Bytes::new(4_000)));
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 1))).unwrap();
     assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
     channel.acked(Time::from_us(500), 1, &acks(&range(0, 1))).unwrap();
@@ -455,7 +457,7 @@ fn under_one_law_each_path_has_its_own_timer() {
     let (mut channel, heard) = channel(4, 100_000);
     channel.add_subflow(None, Time::ZERO);
     let (mut now, mut next) = (Time::ZERO, 0);
-    while channel.strikes(0) == 0 {
+    while channel.pto_count(0) == 0 {
         assert!(now < Time::from_ms(10), "nothing is heard on the first path, and its timer does not strike");
         next += send(&mut channel, now).iter().filter(|it| it.subflow == 1).count() as u64;
         now += RTT;
@@ -466,14 +468,15 @@ fn under_one_law_each_path_has_its_own_timer() {
             channel.on_timer(now);
         }
     }
-    assert_eq!(channel.strikes(1), 0);
+    assert_eq!(channel.pto_count(1), 0);
     assert!(!heard.borrow().is_empty());
 }
 
 /// On-Ramp on a path: a delay that exceeds the minimum by more than the threshold holds the next packets for the excess.
 #[test]
 fn a_hold_is_for_what_a_delay_is_over_the_least() {
-    let params = on_ramp::Params { threshold: Span::from_us(50), gain: on_ramp::Params::GAIN, strawman: false };
+    let params =
+        on_ramp::OnRampParams { threshold: Span::from_us(50), gain: on_ramp::OnRampParams::GAIN, strawman: false };
     let config = ChannelConfig { on_ramp: Some(params), ..ChannelConfig::new(RTT, MSS) };
     let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
     let mut channel = Channel::new(config, law, Stream::of(100_000), Time::ZERO);
@@ -483,7 +486,7 @@ fn a_hold_is_for_what_a_delay_is_over_the_least() {
     let mut hear = |now: u64, subflow, number, came: u64| {
         send(&mut channel, us(now));
         let (ranges, received) = (range(0, number), [(number, us(7_000_000 + came))]);
-        channel.acked(us(now + 400), subflow, &Acks { received: &received, ..acks(&ranges) }).unwrap();
+        channel.acked(us(now + 400), subflow, &AckRanges { received: &received, ..acks(&ranges) }).unwrap();
         (channel.poll(us(now + 400)), channel.held(0).ns(), channel.held(1).ns())
     };
     assert_eq!(hear(0, 0, 0, 200), (SendState::Now, 0, 0));
@@ -512,7 +515,7 @@ fn one_way_delays_are_of_known_packets() {
     send(&mut channel, Time::from_us(7));
     let ranges = range(0, 1);
     let received = [(0, Time::from_us(107)), (1, Time::from_us(2)), (3, Time::from_us(900)), (99, Time::ZERO)];
-    let answer = Acks { received: &received, ..acks(&ranges) };
+    let answer = AckRanges { received: &received, ..acks(&ranges) };
     assert_eq!(channel.acked(Time::from_us(400), 0, &answer).unwrap().one_way, Some(Span::from_us(-5)));
     // Both packets are forgotten now.
     assert_eq!(channel.acked(Time::from_us(400), 0, &answer).unwrap().one_way, None);
@@ -528,12 +531,12 @@ fn a_silent_peer_costs_bounded_memory() {
         sent += 1;
         now += Span::from_ps(1);
     }
-    assert_eq!((sent, channel.remembered()), (MOST_OUTSTANDING, MOST_OUTSTANDING));
+    assert_eq!((sent, channel.remembered()), (MAX_OUTSTANDING, MAX_OUTSTANDING));
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 9))).unwrap();
-    assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MOST_OUTSTANDING - 10));
+    assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MAX_OUTSTANDING - 10));
     // Acknowledgements take numbers, too, and no more of them.
     let apart = std::iter::from_fn(|| channel.number_apart(0, Time::from_us(400))).count();
-    assert_eq!((apart, channel.remembered()), (10, MOST_OUTSTANDING));
+    assert_eq!((apart, channel.remembered()), (10, MAX_OUTSTANDING));
 }
 
 /// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and shrinks on notifications.
@@ -557,12 +560,12 @@ impl ControlLaw for Grown {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(self.window * u64::from(MSS)))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(self.window * u64::from(MSS)))
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -572,7 +575,7 @@ impl ControlLaw for Grown {
 fn a_window_that_is_not_used_is_given_up() {
     let windows = |validation, minutes: u64, losing: bool| {
         let mut config = ChannelConfig::new(RTT, MSS);
-        config.usage = UsageRules { restart: false, validation };
+        config.usage = CwndValidationConfig { restart: false, validation };
         let mut channel = Channel::new(config, Grown { window: 10 }, Stream::of(0), Time::ZERO);
         let (mut now, mut next, mut windows) = (Time::ZERO, 0, Vec::new());
         for round in 0..minutes * 600 {
@@ -595,7 +598,7 @@ fn a_window_that_is_not_used_is_given_up() {
                     next += 1;
                 }
             }
-            let window = channel.permit().window.get() / u64::from(MSS);
+            let window = channel.send_limits().window.get() / u64::from(MSS);
             if windows.last() != Some(&window) {
                 windows.push(window);
             }
@@ -658,12 +661,12 @@ impl ControlLaw for Lacking {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit { window: Bytes::new(10 * u64::from(MSS)), pacing: self.pacing.unwrap_or(Rate::MAX) }
+    fn send_limits(&self) -> SendLimits {
+        SendLimits { window: Bytes::new(10 * u64::from(MSS)), pacing: self.pacing.unwrap_or(Rate::MAX) }
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -673,7 +676,7 @@ impl ControlLaw for Lacking {
 #[test]
 fn a_sender_without_data_measures_no_bandwidth() {
     let config = ChannelConfig {
-        usage: UsageRules { restart: false, validation: Validation::Off },
+        usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
     };
     let mut channel = Channel::new(config, Lacking::default(), Stream::of(0), Time::ZERO);
@@ -708,7 +711,7 @@ fn a_sender_without_data_measures_no_bandwidth() {
 #[test]
 fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
     let config = ChannelConfig {
-        usage: UsageRules { restart: false, validation: Validation::Off },
+        usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
     };
     let mut channel = Channel::new(config, Lacking::default(), Stream::of(4 * u64::from(MSS)), Time::ZERO);
@@ -735,7 +738,7 @@ fn what_is_held_back_measures_bandwidth_unless_data_lacked_before() {
 #[test]
 fn a_slow_host_does_not_fill_its_window() {
     let config = ChannelConfig {
-        usage: UsageRules { restart: false, validation: Validation::Off },
+        usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
     };
     let mut channel = Channel::new(config, Lacking::default(), Stream::of(1_000_000), Time::ZERO);
@@ -756,7 +759,7 @@ fn a_slow_host_does_not_fill_its_window() {
 #[test]
 fn a_pace_does_not_fill_a_window_that_data_would_not() {
     let config = ChannelConfig {
-        usage: UsageRules { restart: false, validation: Validation::Off },
+        usage: CwndValidationConfig { restart: false, validation: Validation::Off },
         ..ChannelConfig::new(RTT, MSS)
     };
     // Nine packets in a round trip; the window has ten.
@@ -793,25 +796,25 @@ struct NoRepair {
     probes: u32,
 }
 
-impl Work for NoRepair {
+impl DataSource for NoRepair {
     type Content = ();
 
     fn next_bytes(&mut self, _: u32) -> Option<u32> {
         (self.packets + self.probes > 0).then_some(1)
     }
 
-    fn take(&mut self, _: u8, _: u32) -> Parcel<()> {
+    fn take(&mut self, _: u8, _: u32) -> PacketContent<()> {
         if self.packets > 0 {
             self.packets -= 1;
         } else {
             self.probes -= 1;
         }
-        Parcel { bytes: 1, content: (), again: false }
+        PacketContent { bytes: 1, content: (), is_retransmission: false }
     }
 
     fn acked(&mut self, (): ()) {}
 
-    fn lost(&mut self, (): (), _: Why) {}
+    fn lost(&mut self, (): (), _: ReturnReason) {}
 
     fn probe(&mut self) {
         self.probes += 1;

@@ -1,7 +1,7 @@
 //! Missing requests for blocks double no timeout.
 
-use flow::{AckHeader, Code, FlowConfig, SendState, Sender, SenderCoding};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use flow::{AckHeader, FlowCoding, FlowConfig, SendState, Sender, SenderCoding};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// Permits everything until the first loss, and then one packet at a time.
@@ -14,12 +14,12 @@ impl ControlLaw for Shuts {
         self.0 = Bytes::new(1);
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(self.0)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(self.0)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -32,7 +32,7 @@ fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
     let config = FlowConfig {
         reordering: Span::from_us(10),
         coding: Some(SenderCoding {
-            code: Code { data: 8, parity: 2, tail: None },
+            code: FlowCoding { data: 8, parity: 2, tail: None },
             eager: false,
             longest_wait: Span::ZERO,
             history: 0,

@@ -1,25 +1,25 @@
 //! Measurement noise affects only the law.
 
 use flow::{AckHeader, FlowConfig, Noise, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// Records the shortest and the longest RTT reported to it.
-struct Ears(Span, Span);
+struct RttExtremes(Span, Span);
 
-impl ControlLaw for Ears {
+impl ControlLaw for RttExtremes {
     fn on_ack(&mut self, ack: &Ack) {
         (self.0, self.1) = (self.0.min(ack.rtt), self.1.max(ack.rtt));
     }
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -31,7 +31,7 @@ fn the_law_hears_noise_and_the_timer_does_not() {
         noise: Noise { most: Span::from_us(50), seed: 3 },
         ..FlowConfig::new(Bytes::new(100_000), 1_000, rtt)
     };
-    let mut sender = Sender::new(config, Ears(Span::MAX, Span::ZERO), Time::ZERO);
+    let mut sender = Sender::new(config, RttExtremes(Span::MAX, Span::ZERO), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {
         sender.send(Time::ZERO);
     }
@@ -39,7 +39,7 @@ fn the_law_hears_noise_and_the_timer_does_not() {
     for seq in 0..100 {
         sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 }, &[]);
     }
-    let Ears(least, most) = *sender.law();
+    let RttExtremes(least, most) = *sender.law();
     assert!(rtt <= least && least < rtt + Span::from_us(3), "{least}");
     assert!(rtt + Span::from_us(47) < most && most <= rtt + Span::from_us(50), "{most}");
     assert_eq!(sender.smoothed_rtt(), rtt);

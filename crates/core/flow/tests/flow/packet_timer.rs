@@ -2,7 +2,7 @@
 //! only.
 
 use flow::{AckHeader, FlowConfig, LossTimer, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, LossCause, SendLimits};
 use units::{Bytes, Span, Time};
 
 const MSS: u32 = 1_000;
@@ -10,32 +10,32 @@ const RTT: Span = Span::from_us(100);
 const RTO: Span = Span::from_us(150);
 
 /// Permits everything, and records the last loss reported to it.
-struct Open(Option<Loss>);
+struct LossRecorder(Option<Loss>);
 
-impl ControlLaw for Open {
+impl ControlLaw for LossRecorder {
     fn on_ack(&mut self, _: &Ack) {}
 
     fn on_loss(&mut self, loss: &Loss) {
         self.0 = Some(*loss);
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
 /// Ten packets, a microsecond apart.
-fn ten(loss_timer: LossTimer) -> Sender<Open> {
+fn ten(loss_timer: LossTimer) -> Sender<LossRecorder> {
     of_ten(loss_timer, true)
 }
 
-fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<Open> {
+fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<LossRecorder> {
     let config = FlowConfig { loss_timer, timeouts_cut, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
-    let mut sender = Sender::new(config, Open(None), Time::ZERO);
+    let mut sender = Sender::new(config, LossRecorder(None), Time::ZERO);
     for us in 0..10 {
         assert_eq!(sender.poll(Time::from_us(us)), SendState::Now);
         sender.send(Time::from_us(us));
@@ -44,7 +44,7 @@ fn of_ten(loss_timer: LossTimer, timeouts_cut: bool) -> Sender<Open> {
 }
 
 /// Acknowledges all but the first packet, a round trip after it was sent.
-fn acknowledge_the_rest(sender: &mut Sender<Open>) {
+fn acknowledge_the_rest(sender: &mut Sender<LossRecorder>) {
     for seq in 1..10 {
         let now = Time::from_us(u64::from(seq)) + RTT;
         sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);

@@ -1,17 +1,17 @@
 //! Every byte is reported to the law, also if an acknowledgement repeats its newest packet.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// Counts the bytes reported to it.
 #[derive(Default)]
-struct Counts {
+struct AckedTotals {
     acked: Bytes,
     marked: Bytes,
 }
 
-impl ControlLaw for Counts {
+impl ControlLaw for AckedTotals {
     fn on_ack(&mut self, ack: &Ack) {
         self.acked += ack.acked;
         self.marked += ack.marked;
@@ -19,12 +19,12 @@ impl ControlLaw for Counts {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -34,7 +34,7 @@ impl ControlLaw for Counts {
 fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(4_000), 1_000, rtt);
-    let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
+    let mut sender = Sender::new(config, AckedTotals::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {
         sender.send(Time::ZERO);
     }

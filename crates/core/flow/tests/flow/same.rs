@@ -6,17 +6,18 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use flow::{
-    AckEliciting, AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, DataHeader, FlowConfig, LossTimer,
-    Parcel, Receiver, Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Why, Work,
+    AckEliciting, AckHeader, AckPolicy, Channel, ChannelConfig, Codepoint, CwndValidationConfig, DataHeader,
+    DataSource, FlowConfig, LossTimer, PacketContent, ReceivedPackets, Receiver, Recovery, ReturnReason, SendState,
+    Sender, TcpConfig, Timing, Validation,
 };
-use laws::catalog::{self, Kind};
-use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
+use laws::catalog::{self, LawKind};
+use laws::{Ack, ControlLaw, Cookie, Law, LawActions, Loss, Notification, PathInfo, SendLimits, Sent};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
-const RULES: UsageRules = UsageRules { restart: true, validation: Validation::Rfc7661 };
+const RULES: CwndValidationConfig = CwndValidationConfig { restart: true, validation: Validation::Rfc7661 };
 
 /// A law, with a record of everything reported to it.
 #[derive(Clone)]
@@ -64,17 +65,17 @@ impl ControlLaw for Overheard {
         self.law.next_timer()
     }
 
-    fn permit(&self) -> Permit {
-        self.law.permit()
+    fn send_limits(&self) -> SendLimits {
+        self.law.send_limits()
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.law.acted()
     }
 }
 
 /// The packets of one message, by number.
-struct Message {
+struct TestMessage {
     packets: u32,
     last_bytes: u32,
     next: u32,
@@ -82,38 +83,38 @@ struct Message {
     acked: BTreeSet<u32>,
 }
 
-impl Message {
+impl TestMessage {
     fn next(&self) -> Option<u32> {
         self.lost.front().copied().or((self.next < self.packets).then_some(self.next))
     }
 }
 
-impl Work for Message {
+impl DataSource for TestMessage {
     type Content = u32;
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
         self.next().map(|seq| if seq + 1 == self.packets { self.last_bytes } else { mss })
     }
 
-    fn take(&mut self, _: u8, mss: u32) -> Parcel<u32> {
+    fn take(&mut self, _: u8, mss: u32) -> PacketContent<u32> {
         let bytes = self.next_bytes(mss).unwrap();
         let content = self.next().unwrap();
         let again = self.lost.pop_front().is_some();
         self.next += u32::from(!again);
-        Parcel { bytes, content, again }
+        PacketContent { bytes, content, is_retransmission: again }
     }
 
     fn acked(&mut self, content: u32) {
         self.acked.insert(content);
     }
 
-    fn lost(&mut self, content: u32, _: Why) {
+    fn lost(&mut self, content: u32, _: ReturnReason) {
         self.lost.push_back(content);
     }
 }
 
 /// Operations of both hosts.
-trait Host {
+trait TestHost {
     fn poll(&mut self, now: Time) -> SendState;
     fn send(&mut self, now: Time) -> (u32, u32);
     /// Delivers and acknowledges the oldest packet in flight, marked or not; or loses it.
@@ -130,7 +131,7 @@ struct Simulated {
     away: VecDeque<(u32, u8)>,
 }
 
-impl Host for Simulated {
+impl TestHost for Simulated {
     fn poll(&mut self, now: Time) -> SendState {
         self.sender.poll(now)
     }
@@ -170,13 +171,13 @@ impl Host for Simulated {
 }
 
 /// A transport's, with its receiver.
-struct Transport {
-    channel: Channel<Overheard, Message>,
-    arrivals: Arrivals,
+struct TransportHost {
+    channel: Channel<Overheard, TestMessage>,
+    arrivals: ReceivedPackets,
     away: VecDeque<u64>,
 }
 
-impl Host for Transport {
+impl TestHost for TransportHost {
     fn poll(&mut self, now: Time) -> SendState {
         self.channel.poll(now)
     }
@@ -213,7 +214,7 @@ impl Host for Transport {
 
 /// Sends everything over a link that takes a microsecond a packet, loses `loss` in a thousand and marks `marks` of those that
 /// met more than twenty others. Returns the packets sent, with their times.
-fn transfer(host: &mut impl Host, seed: u64, loss: u64, marks: u64) -> Vec<(Time, u32, u32)> {
+fn transfer(host: &mut impl TestHost, seed: u64, loss: u64, marks: u64) -> Vec<(Time, u32, u32)> {
     let mut left = Vec::new();
     // Time of each packet's return, in order; none for a lost one.
     let mut link: VecDeque<(Time, bool, bool)> = VecDeque::new();
@@ -260,8 +261,8 @@ proptest! {
         loss_timer in prop_oneof![Just(LossTimer::Flow), Just(LossTimer::Packet)],
     ) {
         let kinds =
-            [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
-        let path = Path { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
+            [LawKind::NewReno, LawKind::Cubic, LawKind::Dctcp, LawKind::Bbr, LawKind::UnoCc, LawKind::Gemini, LawKind::Copa, LawKind::Vegas];
+        let path = PathInfo { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
         let law = catalog::build(kinds[kind], &path, &[]).unwrap();
         let [heard, also] = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
         let overheard = |told: &Rc<_>| Overheard { law: law.clone(), told: Rc::clone(told) };
@@ -277,12 +278,12 @@ proptest! {
             receiver: Receiver::new(packets, 1, Recovery::Selective),
             away: VecDeque::new(),
         };
-        let message = Message { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
+        let message = TestMessage { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
         let config = ChannelConfig { timing, usage: RULES, ..ChannelConfig::new(RTT, MSS) };
-        let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
-        let mut transport = Transport {
+        let answering = AckPolicy { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
+        let mut transport = TransportHost {
             channel: Channel::new(config, overheard(&also), message, Time::ZERO),
-            arrivals: Arrivals::new(answering),
+            arrivals: ReceivedPackets::new(answering),
             away: VecDeque::new(),
         };
 

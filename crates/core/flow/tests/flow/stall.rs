@@ -1,7 +1,7 @@
 //! A completely lost window is not resent one packet at a time.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// A thousand packets until the first acknowledgement, ten from then on.
@@ -14,12 +14,12 @@ impl ControlLaw for Shrinks {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(1_000 * self.0))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(1_000 * self.0))
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flow::{AckHeader, FlowConfig, PathChoice, Segment, SendState, Sender, UnoLb};
-use laws::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Permit, Sent};
+use flow::{AckHeader, FlowConfig, LoadBalancing, Segment, SendState, Sender, UnoLb};
+use laws::{Ack, ControlLaw, Cookie, LawActions, Loss, Notification, SendLimits, Sent};
 use units::{Bytes, Rate, Span, Time};
 
 const MSS: u32 = 1_000;
@@ -12,7 +12,7 @@ const RTT: Span = Span::from_us(100);
 
 /// Events received by one law.
 #[derive(Clone, Default)]
-struct Told {
+struct LawEvents {
     sent: Vec<u64>,
     delivered: u64,
     lost: u64,
@@ -24,20 +24,20 @@ struct Told {
 }
 
 /// A constant window and rate. It recognises its own packets.
-struct Ears {
+struct FixedLaw {
     name: u64,
-    permit: Permit,
+    permit: SendLimits,
     timer: Time,
-    told: Rc<RefCell<Vec<Told>>>,
+    told: Rc<RefCell<Vec<LawEvents>>>,
 }
 
-impl Ears {
-    fn hear(&self, of: impl FnOnce(&mut Told)) {
+impl FixedLaw {
+    fn hear(&self, of: impl FnOnce(&mut LawEvents)) {
         of(&mut self.told.borrow_mut()[self.name as usize]);
     }
 }
 
-impl ControlLaw for Ears {
+impl ControlLaw for FixedLaw {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         self.hear(|told| told.sent.push(sent.in_flight.get()));
         Cookie(self.name)
@@ -72,32 +72,33 @@ impl ControlLaw for Ears {
         self.timer
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         self.permit
     }
 
-    fn acted(&self) -> Acted {
-        Acted { increases: self.name, ..Acted::default() }
+    fn acted(&self) -> LawActions {
+        LawActions { increases: self.name, ..LawActions::default() }
     }
 }
 
 /// Creates a flow with a law for each subflow, with these windows in packets.
-fn flow(windows: &[u64], pacing: Rate) -> (Sender<Ears>, Rc<RefCell<Vec<Told>>>) {
-    let told = Rc::new(RefCell::new(vec![Told::default(); windows.len()]));
-    let law = |name: usize| Ears {
+fn flow(windows: &[u64], pacing: Rate) -> (Sender<FixedLaw>, Rc<RefCell<Vec<LawEvents>>>) {
+    let told = Rc::new(RefCell::new(vec![LawEvents::default(); windows.len()]));
+    let law = |name: usize| FixedLaw {
         name: name as u64,
-        permit: Permit { window: Bytes::new(windows[name] * u64::from(MSS)), pacing },
+        permit: SendLimits { window: Bytes::new(windows[name] * u64::from(MSS)), pacing },
         timer: Time::from_us(10 + 10 * name as u64),
         told: told.clone(),
     };
-    let paths = PathChoice::UnoLb(UnoLb { subflows: windows.len() as u8, recent: None, random: false, own_laws: true });
+    let paths =
+        LoadBalancing::UnoLb(UnoLb { subflows: windows.len() as u8, recent: None, random: false, own_laws: true });
     let config = FlowConfig { paths, ..FlowConfig::new(Bytes::new(100_000), MSS, RTT) };
     let sender = Sender::new(config, law(0), Time::ZERO).with_laws((1..windows.len()).map(law), Time::ZERO);
     (sender, told)
 }
 
 /// Sends all packets that may be sent now. Returns each packet with its path.
-fn send_all(sender: &mut Sender<Ears>, now: Time) -> Vec<(Segment, u16)> {
+fn send_all(sender: &mut Sender<FixedLaw>, now: Time) -> Vec<(Segment, u16)> {
     let mut sent = Vec::new();
     while sender.poll(now) == SendState::Now {
         let segment = sender.send(now);
@@ -106,16 +107,16 @@ fn send_all(sender: &mut Sender<Ears>, now: Time) -> Vec<(Segment, u16)> {
     sent
 }
 
-fn acknowledge(sender: &mut Sender<Ears>, now: Time, seq: u32) {
+fn acknowledge(sender: &mut Sender<FixedLaw>, now: Time, seq: u32) {
     acknowledge_marked(sender, now, seq, false);
 }
 
 /// Acknowledges the first transmission of a packet.
-fn acknowledge_marked(sender: &mut Sender<Ears>, now: Time, seq: u32, marked: bool) {
+fn acknowledge_marked(sender: &mut Sender<FixedLaw>, now: Time, seq: u32, marked: bool) {
     sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked, attempt: 1 }, &[]);
 }
 
-fn told_of<T>(told: &RefCell<Vec<Told>>, of: impl Fn(&Told) -> T) -> Vec<T> {
+fn told_of<T>(told: &RefCell<Vec<LawEvents>>, of: impl Fn(&LawEvents) -> T) -> Vec<T> {
     told.borrow().iter().map(of).collect()
 }
 
@@ -132,7 +133,7 @@ fn a_full_subflow_is_passed_over() {
     );
     let sent = told_of(&told, |told| told.sent.clone());
     assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
-    assert_eq!((sender.in_flight(), sender.permit().window), (Bytes::new(6_000), Bytes::new(6_000)));
+    assert_eq!((sender.in_flight(), sender.send_limits().window), (Bytes::new(6_000), Bytes::new(6_000)));
     assert_eq!((sender.acted().increases, sender.law().name), (3, 0));
     // An acknowledgement on a subflow permits that one to send, although it is not next in order.
     acknowledge(&mut sender, Time::from_us(100), 3);

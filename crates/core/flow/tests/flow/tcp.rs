@@ -3,17 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flow::{AckHeader, FlowConfig, SendState, Sender, TcpConfig, UsageRules, Validation};
-use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
+use flow::{AckHeader, CwndValidationConfig, FlowConfig, SendState, Sender, TcpConfig, Validation};
+use laws::{Ack, ControlLaw, LawActions, Loss, LossCause, Notification, SendLimits};
 use units::{Bytes, Span, Time};
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
-const RESTART: UsageRules = UsageRules { restart: true, validation: Validation::Off };
+const RESTART: CwndValidationConfig = CwndValidationConfig { restart: true, validation: Validation::Off };
 
 /// Events received by the law.
 #[derive(Default)]
-struct Told {
+struct TcpEvents {
     limited_elsewhere: Vec<bool>,
     idle: Vec<(Span, u32)>,
 }
@@ -21,7 +21,7 @@ struct Told {
 /// A window of 20 packets. A loss or a mark halves it.
 struct Halves {
     window: u64,
-    told: Rc<RefCell<Told>>,
+    told: Rc<RefCell<TcpEvents>>,
 }
 
 impl ControlLaw for Halves {
@@ -43,25 +43,25 @@ impl ControlLaw for Halves {
         }
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::new(u64::from(MSS) * self.window))
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::new(u64::from(MSS) * self.window))
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
-struct Flow {
+struct TcpFlow {
     sender: Sender<Halves>,
-    told: Rc<RefCell<Told>>,
+    told: Rc<RefCell<TcpEvents>>,
     now: Time,
 }
 
-impl Flow {
+impl TcpFlow {
     /// Sends twenty packets, a microsecond apart.
     fn new(tcp: TcpConfig) -> Self {
-        let told = Rc::new(RefCell::new(Told::default()));
+        let told = Rc::new(RefCell::new(TcpEvents::default()));
         let law = Halves { window: 20, told: Rc::clone(&told) };
         let config = FlowConfig { reordering: Span::ZERO, tcp, ..FlowConfig::new(Bytes::new(1_000_000), MSS, RTT) };
         let mut flow = Self { sender: Sender::new(config, law, Time::ZERO), told, now: Time::ZERO };
@@ -98,7 +98,7 @@ const NONE: TcpConfig = TcpConfig::NONE;
 #[test]
 fn prr_spreads_a_cut_over_the_round_trip() {
     let sent = |tcp| {
-        let mut flow = Flow::new(tcp);
+        let mut flow = TcpFlow::new(tcp);
         let sent: Vec<u32> = (1..20).map(|seq| flow.ack(seq, 0, false)).collect();
         assert_eq!(flow.sender.in_flight(), Bytes::new(10_000));
         sent
@@ -112,7 +112,7 @@ fn prr_spreads_a_cut_over_the_round_trip() {
 /// is acknowledged, the law's window holds again.
 #[test]
 fn a_law_does_not_grow_while_its_cut_is_spread() {
-    let mut flow = Flow::new(PRR);
+    let mut flow = TcpFlow::new(PRR);
     (1..20).for_each(|seq| {
         flow.ack(seq, 0, false);
     });
@@ -123,7 +123,7 @@ fn a_law_does_not_grow_while_its_cut_is_spread() {
     flow.now += RTT;
     flow.sender.on_ack(flow.now, &AckHeader { seq: 0, covers: 1, cumulative: 20, marked: false, attempt: 2 }, &[]);
     assert_eq!(flow.told.borrow().limited_elsewhere.last(), Some(&false));
-    assert_eq!(flow.sender.permit().window, Bytes::new(10_000));
+    assert_eq!(flow.sender.send_limits().window, Bytes::new(10_000));
 }
 
 /// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each acknowledgement
@@ -131,7 +131,7 @@ fn a_law_does_not_grow_while_its_cut_is_spread() {
 #[test]
 fn marks_are_spread_too() {
     let sent = |tcp| {
-        let mut flow = Flow::new(tcp);
+        let mut flow = TcpFlow::new(tcp);
         (0..12).map(|seq| flow.ack(seq, seq + 1, seq == 0)).collect::<Vec<u32>>()
     };
     assert_eq!(sent(PRR), [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
@@ -140,20 +140,22 @@ fn marks_are_spread_too() {
 
 #[test]
 fn a_timeout_ends_the_reduction() {
-    let mut flow = Flow::new(PRR);
+    let mut flow = TcpFlow::new(PRR);
     flow.ack(1, 0, false);
     while flow.sender.stats().timeouts == 0 {
         flow.now = flow.sender.next_timer();
         flow.sender.on_timer(flow.now);
     }
-    assert_eq!(flow.sender.permit().window, Bytes::new(MSS.into()));
+    assert_eq!(flow.sender.send_limits().window, Bytes::new(MSS.into()));
 }
 
 #[test]
 fn a_flow_that_was_idle_restarts() {
     for (idle_restart, expected) in [(true, 4), (false, 20)] {
-        let mut flow =
-            Flow::new(TcpConfig { usage: UsageRules { restart: idle_restart, ..RESTART }, ..TcpConfig::NONE });
+        let mut flow = TcpFlow::new(TcpConfig {
+            usage: CwndValidationConfig { restart: idle_restart, ..RESTART },
+            ..TcpConfig::NONE
+        });
         for seq in 0..20 {
             flow.now += Span::from_us(1);
             let ack = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
@@ -170,7 +172,7 @@ fn a_flow_that_was_idle_restarts() {
 /// A flow with packets on the way is not idle, however long they take.
 #[test]
 fn a_flow_that_waits_is_not_idle() {
-    let mut flow = Flow::new(TcpConfig { usage: RESTART, ..TcpConfig::NONE });
+    let mut flow = TcpFlow::new(TcpConfig { usage: RESTART, ..TcpConfig::NONE });
     flow.now = Time::ZERO + Span::from_us(10_000);
     flow.ack(0, 1, false);
     assert!(flow.told.borrow().idle.is_empty());

@@ -1,7 +1,7 @@
 //! Paced packets on a clock that counts whole nanoseconds.
 
 use flow::{AckHeader, FlowConfig, Pacing, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, SendLimits};
 use units::{Bytes, Rate, Span, Tick, Time};
 
 /// 100 Gb/s until the first acknowledgement, then 30, with packets already scheduled timed again.
@@ -14,16 +14,16 @@ impl ControlLaw for Slows {
 
     fn on_loss(&mut self, _: &Loss) {}
 
-    fn retimes(&self) -> bool {
+    fn rate_change_is_immediate(&self) -> bool {
         true
     }
 
-    fn permit(&self) -> Permit {
-        Permit { window: Bytes::new(1 << 30), pacing: self.0 }
+    fn send_limits(&self) -> SendLimits {
+        SendLimits { window: Bytes::new(1 << 30), pacing: self.0 }
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 

@@ -1,18 +1,18 @@
 //! A switch's request for a lower rate reaches every law that receives marks.
 
 use flow::{AckHeader, FlowConfig, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
+use laws::{Ack, ControlLaw, LawActions, Loss, Notification, SendLimits};
 use units::{Bytes, Span, Time};
 
 /// Records the marked bytes reported to it, and the number of notifications.
 #[derive(Default)]
-struct Ears {
+struct MarkRecorder {
     reads: bool,
     marked: u64,
     notifications: u32,
 }
 
-impl ControlLaw for Ears {
+impl ControlLaw for MarkRecorder {
     fn on_ack(&mut self, ack: &Ack) {
         self.marked += ack.marked.get();
     }
@@ -23,16 +23,16 @@ impl ControlLaw for Ears {
         self.notifications += 1;
     }
 
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
+    fn send_limits(&self) -> SendLimits {
+        SendLimits::window(Bytes::MAX)
     }
 
     fn reads_direct_cnps(&self) -> bool {
         self.reads
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }
 
@@ -41,7 +41,7 @@ impl ControlLaw for Ears {
 fn heard(reads: bool) -> (u64, u32, Bytes) {
     let rtt = Span::from_us(100);
     let config = FlowConfig::new(Bytes::new(100_000), 1_000, rtt);
-    let mut sender = Sender::new(config, Ears { reads, ..Ears::default() }, Time::ZERO);
+    let mut sender = Sender::new(config, MarkRecorder { reads, ..MarkRecorder::default() }, Time::ZERO);
     for packet in 0..100 {
         let now = Time::from_us(packet * 10);
         if packet == 15 {

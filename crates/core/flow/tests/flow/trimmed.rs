@@ -1,13 +1,13 @@
 //! Reaction of a sender to a request for a packet that arrived without its payload.
 
-use crate::open::{Open, send};
+use crate::open::{UnlimitedLaw, send};
 use flow::{AckHeader, FlowConfig, Sender};
 use units::{Bytes, Span, Time};
 
 const RTT: Span = Span::from_us(100);
 
-fn four() -> Sender<Open> {
-    let mut sender = Sender::new(FlowConfig::new(Bytes::new(4_000), 1_000, RTT), Open, Time::ZERO);
+fn four() -> Sender<UnlimitedLaw> {
+    let mut sender = Sender::new(FlowConfig::new(Bytes::new(4_000), 1_000, RTT), UnlimitedLaw, Time::ZERO);
     assert_eq!(send(&mut sender, Time::ZERO), [0, 1, 2, 3]);
     sender
 }

@@ -1,35 +1,35 @@
 //! A receiver that does not acknowledge: the effect of a request, and the end of a flow that loses its last packet, a request
 //! or the completion report.
 
-use crate::open::{Open, send};
-use flow::{AckHeader, DataHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
+use crate::open::{UnlimitedLaw, send};
+use flow::{AckHeader, AckReply, DataHeader, FlowConfig, Receiver, Recovery, Sender};
 use units::{Bytes, Span, Time};
 
 const RTT: Span = Span::from_us(100);
 const RECOVERY: Recovery = Recovery::GoBackN { nack_interval: RTT, acks: false };
 
 /// Creates a flow of four packets, all sent at time zero.
-fn four() -> (Sender<Open>, Receiver) {
+fn four() -> (Sender<UnlimitedLaw>, Receiver) {
     let config = FlowConfig { recovery: RECOVERY, ..FlowConfig::new(Bytes::new(4_000), 1_000, RTT) };
-    let mut sender = Sender::new(config, Open, Time::ZERO);
+    let mut sender = Sender::new(config, UnlimitedLaw, Time::ZERO);
     assert_eq!(send(&mut sender, Time::ZERO), [0, 1, 2, 3]);
     (sender, Receiver::new(4, 8, RECOVERY))
 }
 
 /// Delivers packets to a receiver. Returns its replies.
-fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<Reply> {
+fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<AckReply> {
     let packet = |&seq: &u32| DataHeader { seq, marked: false, asks: true };
     packets.iter().map(packet).flat_map(|packet| receiver.on_data(now, packet)).flatten().collect()
 }
 
-fn hear(sender: &mut Sender<Open>, now: Time, reply: Reply) {
-    let Reply { seq, covers, cumulative, marked, nack } = reply;
+fn hear(sender: &mut Sender<UnlimitedLaw>, now: Time, reply: AckReply) {
+    let AckReply { seq, covers, cumulative, marked, nack } = reply;
     let header = AckHeader { seq, covers, cumulative, marked, attempt: 1 };
     if nack { sender.on_nack(now, &header) } else { sender.on_ack(now, &header, &[]) }
 }
 
 /// Fires the sender's timer. Returns the time, and the packets sent then.
-fn strike(sender: &mut Sender<Open>) -> (Time, Vec<u32>) {
+fn strike(sender: &mut Sender<UnlimitedLaw>) -> (Time, Vec<u32>) {
     let now = sender.next_timer();
     sender.on_timer(now);
     (now, send(sender, now))
@@ -40,12 +40,12 @@ fn strike(sender: &mut Sender<Open>) -> (Time, Vec<u32>) {
 fn a_request_goes_back() {
     let (mut sender, mut receiver) = four();
     let asked = arrive(&mut receiver, Time::from_us(50), &[0, 2, 3]);
-    assert_eq!(asked, [Reply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: true }]);
+    assert_eq!(asked, [AckReply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: true }]);
     hear(&mut sender, Time::from_us(100), asked[0]);
     assert_eq!((sender.delivered(), sender.in_flight()), (Bytes::new(1_000), Bytes::ZERO));
     assert_eq!(send(&mut sender, Time::from_us(100)), [1, 2, 3]);
     let said = arrive(&mut receiver, Time::from_us(150), &[1, 2, 3]);
-    assert_eq!(said, [Reply { seq: 3, covers: 1, cumulative: 4, marked: false, nack: false }]);
+    assert_eq!(said, [AckReply { seq: 3, covers: 1, cumulative: 4, marked: false, nack: false }]);
     hear(&mut sender, Time::from_us(200), said[0]);
     assert!(sender.is_complete() && sender.in_flight().is_zero());
     assert_eq!((sender.stats().retransmits, sender.stats().nacks, sender.stats().timeouts), (3, 1, 0));

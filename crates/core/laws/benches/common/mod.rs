@@ -1,11 +1,11 @@
 //! Synthetic flow events, as if recorded.
 
-use laws::catalog::{Kind, build};
-use laws::{Ack, ControlLaw, Cookie, Law, Loss, LossCause, Path, Permit};
+use laws::catalog::{LawKind, build};
+use laws::{Ack, ControlLaw, Cookie, Law, Loss, LossCause, PathInfo, SendLimits};
 use units::{Bytes, Rate, Span, Time, mix64};
 
 /// 100 Gb/s, 14 us.
-pub(crate) const PATH: Path = Path {
+pub(crate) const PATH: PathInfo = PathInfo {
     base_rtt: Span::from_us(14),
     intra_rtt: Span::from_us(14),
     line_rate: Rate::from_gbps(100),
@@ -13,14 +13,14 @@ pub(crate) const PATH: Path = Path {
 };
 
 /// A law at the start of a flow.
-pub(crate) fn law(kind: Kind) -> Law {
+pub(crate) fn law(kind: LawKind) -> Law {
     build(kind, &PATH, &[]).expect("the defaults hold")
 }
 
 /// 1,000 acknowledgements, one per packet of a flow at line rate. Every fourth round trip has a queue: round trips grow to
 /// twice the base, and half of the packets are marked.
 pub(crate) fn acks() -> Vec<Ack<'static>> {
-    let gap = PATH.line_rate.time_for(PATH.mss);
+    let gap = PATH.line_rate.tx_time(PATH.mss);
     let a_trip = PATH.bdp().get() / PATH.mss.get();
     let ack = |index: u64| {
         let now = Time::from_ms(1) + gap.times(index as u32);
@@ -35,7 +35,7 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
             marked: if marked { PATH.mss } else { Bytes::ZERO },
             in_flight: PATH.bdp(),
             delivered: PATH.mss.times(index + 1),
-            left: Bytes::MAX,
+            bytes_remaining: Bytes::MAX,
             delivered_at_send: PATH.mss.times(index.saturating_sub(a_trip)),
             delivered_time_at_send: now - rtt,
             send_elapsed: PATH.base_rtt,
@@ -49,13 +49,13 @@ pub(crate) fn acks() -> Vec<Ack<'static>> {
 }
 
 /// Reports all of them and one loss to a law.
-pub(crate) fn steps(mut law: Law, acks: &[Ack]) -> Permit {
+pub(crate) fn steps(mut law: Law, acks: &[Ack]) -> SendLimits {
     for ack in acks {
         law.on_ack(ack);
-        std::hint::black_box(law.permit());
+        std::hint::black_box(law.send_limits());
     }
-    let Some(last) = acks.last() else { return law.permit() };
+    let Some(last) = acks.last() else { return law.send_limits() };
     let Ack { now, sent_at, acked: lost, in_flight, .. } = *last;
     law.on_loss(&Loss { now, sent_at, lost, in_flight, cause: LossCause::Reordered });
-    law.permit()
+    law.send_limits()
 }

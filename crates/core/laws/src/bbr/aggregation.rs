@@ -11,9 +11,9 @@ use super::packets;
 use crate::Ack;
 
 /// Cap on the increase of the window, as time at the estimated bandwidth.
-const LONGEST: Span = Span::from_ms(100);
+const MAX: Span = Span::from_ms(100);
 /// Number of packets after which an epoch ends: it may be old, and count by an outdated bandwidth.
-const MOST_PACKETS: u64 = 1 << 20;
+const MAX_PACKETS: u64 = 1 << 20;
 
 /// Bytes acknowledged in excess of the bandwidth estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl Aggregation {
     pub(super) fn observe(&mut self, ack: &Ack, bandwidth: Rate, window: Bytes, mss: Bytes) {
         let mut expected = bandwidth.bytes_in(ack.now.since(self.began));
         let acked = self.acked.saturating_add(ack.acked);
-        if self.acked <= expected || acked >= mss.times(MOST_PACKETS) {
+        if self.acked <= expected || acked >= mss.times(MAX_PACKETS) {
             (self.began, self.acked, expected) = (ack.now, Bytes::ZERO, Bytes::ZERO);
         }
         self.acked = self.acked.saturating_add(ack.acked);
@@ -61,7 +61,7 @@ impl Aggregation {
 
     /// Returns the amount by which the window is raised.
     pub(super) fn extra(&self, bandwidth: Rate, mss: Bytes) -> Bytes {
-        mss.times(self.most.max(self.before).into()).min(bandwidth.bytes_in(LONGEST))
+        mss.times(self.most.max(self.before).into()).min(bandwidth.bytes_in(MAX))
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_old_epoch_ends() {
         let mut aggregation = Aggregation::new();
-        told(&mut aggregation, 0, MOST_PACKETS - 2);
+        told(&mut aggregation, 0, MAX_PACKETS - 2);
         told(&mut aggregation, 1, 1);
         assert_eq!(aggregation.began, ack(&PATH, 0).now);
         told(&mut aggregation, 2, 1);

@@ -25,10 +25,10 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Path, Permit, Window};
+use crate::{Ack, ControlLaw, LawActions, Loss, LossCause, Notification, PathInfo, SendLimits, Window};
 use aggregation::Aggregation;
 use bandwidth::MaxBandwidth;
-use mode::{Mode, Seen};
+use mode::{Mode, TransitionInputs};
 use recovery::Recovery;
 use startup::FullPipe;
 
@@ -91,13 +91,13 @@ pub struct Bbr {
     recovery: Recovery,
     prior_window: Bytes, // before the last recovery or RTT probe that cut it
     aggregation: Aggregation,
-    counts: Counts,
+    counts: PackedActions,
 }
 
-/// [`Acted`] in half the memory. Each count saturates at 2^32 - 1.
+/// [`LawActions`] in half the memory. Each count saturates at 2^32 - 1.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
-struct Counts {
+struct PackedActions {
     increases: u32,
     cuts: u32,
     loss_cuts: u32,
@@ -106,7 +106,7 @@ struct Counts {
 
 impl Bbr {
     /// A flow on `path`.
-    pub fn new(path: &Path, params: Params) -> Self {
+    pub fn new(path: &PathInfo, params: Params) -> Self {
         let window = Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp));
         Self {
             params,
@@ -122,7 +122,7 @@ impl Bbr {
             recovery: Recovery::OPEN,
             prior_window: Bytes::ZERO,
             aggregation: Aggregation::new(),
-            counts: Counts::default(),
+            counts: PackedActions::default(),
         }
     }
 
@@ -192,7 +192,7 @@ impl Bbr {
     /// Performs the mode transition that is due.
     fn move_on(&mut self, ack: &Ack) {
         let (probe_window, is_full) = (self.probe_window(), self.pipe.is_full());
-        let seen = Seen { ack, params: &self.params, is_full, probe_window };
+        let seen = TransitionInputs { ack, params: &self.params, is_full, probe_window };
         let before = self.mode;
         self.mode = before.after_probe(&seen);
         if before.is_probing_rtt() && !self.mode.is_probing_rtt() {
@@ -349,15 +349,18 @@ impl ControlLaw for Bbr {
         }
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         // At least a packet a second, however little was delivered.
-        Permit { window: self.window.bytes(), pacing: self.pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
+        SendLimits {
+            window: self.window.bytes(),
+            pacing: self.pacing.max(Rate::of(self.window.floor(), Span::from_s(1))),
+        }
     }
 
-    fn acted(&self) -> Acted {
-        let Counts { increases, cuts, loss_cuts, emergencies } = self.counts;
+    fn acted(&self) -> LawActions {
+        let PackedActions { increases, cuts, loss_cuts, emergencies } = self.counts;
         let [increases, cuts, loss_cuts, emergencies] = [increases, cuts, loss_cuts, emergencies].map(u64::from);
-        Acted { increases, cuts, loss_cuts, emergencies }
+        LawActions { increases, cuts, loss_cuts, emergencies }
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -373,9 +376,9 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::testbed::{Bed, Link, PATH, ack, loss};
+    use crate::testbed::{Bed, PATH, TestbedLink, ack, loss};
 
-    const WAN: Path = Path {
+    const WAN: PathInfo = PathInfo {
         base_rtt: Span::from_ms(1),
         intra_rtt: Span::from_us(14),
         line_rate: Rate::from_gbps(10),
@@ -383,7 +386,8 @@ mod tests {
     };
 
     fn bed(flows: u64, change: impl Fn(&mut Params)) -> Bed<Bbr> {
-        let link = Link { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: WAN.bdp().times(4), phantom: None };
+        let link =
+            TestbedLink { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: WAN.bdp().times(4), phantom: None };
         let mut bed = Bed::new(link);
         for flow in 0..flows {
             let mut params = Params::for_path(&WAN);
@@ -397,7 +401,7 @@ mod tests {
     fn starts_fast() {
         let law = Bbr::new(&PATH, Params::for_path(&PATH));
         // Ten packets a base RTT, times 2.885, less 1 %.
-        let bps = law.permit().pacing.bps() as f64;
+        let bps = law.send_limits().pacing.bps() as f64;
         assert!((bps / (0.99 * 2.885_39 * 40_960.0 * 8.0 / 14e-6) - 1.0).abs() < 1e-6);
     }
 
@@ -414,7 +418,7 @@ mod tests {
         let used = (bed.delivered(0) - before).get() as f64 * 8.0 / 0.1;
         // Six phases of eight at 99 %, the two others at the full link rate: 99.25 %.
         assert!((9.9e9..9.95e9).contains(&used), "{used}");
-        let window = bed.law(0).permit().window;
+        let window = bed.law(0).send_limits().window;
         assert!(window > WAN.bdp().ratio(19, 10) && window < WAN.bdp().ratio(21, 10), "{window}");
         // Probing at 5/4 for a round trip queues a quarter of a BDP, then drains it.
         assert!(bed.backlog.0 < WAN.bdp().ratio(2, 5), "{:?}", bed.backlog);
@@ -423,14 +427,14 @@ mod tests {
     #[test]
     fn plans_with_four_packets_at_least() {
         // 2 us at 10 Gb/s: a BDP of 1.7 packets.
-        let path = Path { base_rtt: Span::from_us(2), ..WAN };
-        let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
+        let path = PathInfo { base_rtt: Span::from_us(2), ..WAN };
+        let link = TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
         let mut bed = Bed::new(link);
         let params = Params { ack_aggregation: false, ..Params::for_path(&path) };
         bed.add(Bbr::new(&path, params), &path, Time::ZERO);
         bed.run(Time::from_ms(1));
         assert!(matches!(bed.law(0).mode, Mode::ProbeBw(_)));
-        assert_eq!(bed.law(0).permit().window, path.mss.times(4));
+        assert_eq!(bed.law(0).send_limits().window, path.mss.times(4));
     }
 
     /// Two flows share a link, however much later the second one starts: neither has over three fifths, and over six starts the first
@@ -467,12 +471,12 @@ mod tests {
             bed.run(Time::from_us(100 * step));
             let law = bed.law(0);
             if law.mode.is_probing_rtt() {
-                assert_eq!(law.permit().window, WAN.mss.times(4));
+                assert_eq!(law.send_limits().window, WAN.mss.times(4));
                 probing += 1;
                 since = Some(0);
             } else if let Some(steps) = &mut since {
                 // The window is back at once, and the estimate was never lost.
-                assert!(law.permit().window > WAN.bdp(), "{} after {steps}", law.permit().window);
+                assert!(law.send_limits().window > WAN.bdp(), "{} after {steps}", law.send_limits().window);
                 assert!(law.bandwidth.get() > Rate::from_mbps(9_500), "{} after {steps}", law.bandwidth.get());
                 *steps += 1;
             }
@@ -490,7 +494,7 @@ mod tests {
             assert!(step < 1_400, "no probe");
             half.run(Time::from_us(100 * step));
         }
-        let window = half.law(0).permit().window;
+        let window = half.law(0).send_limits().window;
         assert!(window > WAN.bdp().ratio(9, 20) && window < WAN.bdp().ratio(11, 20), "{window}");
         let mut never = self::bed(1, |params| {
             params.min_rtt_window = Span::from_ms(20);
@@ -523,17 +527,17 @@ mod tests {
     #[test]
     fn startup_never_slows_down() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
-        let before = law.permit().pacing;
+        let before = law.send_limits().pacing;
         law.on_ack(&Ack { delivered: Bytes::new(4_096), delivered_at_send: Bytes::ZERO, ..ack(&PATH, 0) });
         assert!(law.bandwidth.get() < before && !law.bandwidth.get().is_zero());
-        assert_eq!(law.permit().pacing, before);
+        assert_eq!(law.send_limits().pacing, before);
     }
 
     #[test]
     fn always_lets_a_packet_a_second_go() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.pacing = Rate::ZERO;
-        assert_eq!(law.permit().pacing, Rate::from_bps(32_768));
+        assert_eq!(law.send_limits().pacing, Rate::from_bps(32_768));
     }
 
     #[test]
@@ -558,7 +562,7 @@ mod tests {
     #[test]
     fn a_loss_conserves_packets_for_a_round_trip_and_then_the_window_is_back() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
-        let packets = |law: &Bbr| law.permit().window.get() / PATH.mss.get();
+        let packets = |law: &Bbr| law.send_limits().window.get() / PATH.mss.get();
         law.on_ack(&acked(0, 10, 1, 0));
         assert_eq!(packets(&law), 11);
         // Eleven in flight, the first lost: the window is the bytes in flight plus the lost packet.
@@ -587,21 +591,21 @@ mod tests {
     fn a_timeout_starts_from_a_packet_and_then_the_window_is_back() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_ack(&acked(0, 10, 1, 0));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         law.on_loss(&losing(0, 5, 20, LossCause::Timeout));
         law.on_loss(&losing(0, 1, 21, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         // From BBR's minimum of four packets, a packet more for each.
         for packet in 1..=5 {
             let ack = acked(34 + packet, 1, 1 + packet, packet);
             law.on_ack(&ack);
-            assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
+            assert_eq!(law.send_limits().window, PATH.mss.times(3 + packet));
             // Packets in flight were sent while the pipe was nearly empty.
             assert!(law.limited_below > ack.delivered + ack.in_flight);
         }
         // The sixth lost packet has arrived.
         law.on_ack(&acked(45, 1, 7, 6));
-        assert_eq!((law.permit().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
+        assert_eq!((law.send_limits().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
     }
 
     /// Per-packet timers: a timeout while other packets are acknowledged is a loss like others. In each round trip of
@@ -638,11 +642,11 @@ mod tests {
         law.on_ack(&acked(0, 10, 1, 0));
         // Eight packets are still in flight; Linux would keep nine.
         law.on_loss(&losing(8, 1, 20, LossCause::Timeout));
-        assert_eq!((law.permit().window, law.recovery), (PATH.mss, Recovery::OPEN));
+        assert_eq!((law.send_limits().window, law.recovery), (PATH.mss, Recovery::OPEN));
         // From BBR's minimum of four packets, a packet more for each.
         for packet in 1..=2 {
             law.on_ack(&acked(34 + packet, 8, 1 + packet, packet));
-            assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
+            assert_eq!(law.send_limits().window, PATH.mss.times(3 + packet));
         }
     }
 
@@ -650,21 +654,21 @@ mod tests {
     fn losses_change_nothing_but_for_a_timeout_where_recovery_is_off() {
         let mut law = Bbr::new(&PATH, Params { recovery: false, ..Params::for_path(&PATH) });
         law.on_ack(&ack(&PATH, 0));
-        let before = law.permit();
+        let before = law.send_limits();
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         law.on_loss(&loss(0, 20, LossCause::Nack));
-        assert_eq!(law.permit(), before);
+        assert_eq!(law.send_limits(), before);
         law.on_loss(&loss(0, 20, LossCause::Timeout));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         law.on_ack(&ack(&PATH, 34));
-        assert!(law.permit().window > before.window);
+        assert!(law.send_limits().window > before.window);
     }
 
     #[test]
     fn four_packets_are_of_the_new_size() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_notification(&Notification::Mss(Bytes::new(9_000)));
-        assert_eq!((law.permit().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
+        assert_eq!((law.send_limits().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
     }
 
     /// A loss in the last flight holds the window until nothing is in flight, and new packets find it as it was.
@@ -672,12 +676,12 @@ mod tests {
     fn a_recovery_ends_where_nothing_is_left_to_recover() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_ack(&acked(0, 10, 1, 0));
-        let before = law.permit().window;
+        let before = law.send_limits().window;
         law.on_loss(&losing(0, 1, 1, LossCause::Reordered));
-        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.send_limits().window, PATH.mss);
         for _ in 0..2 {
             law.on_notification(&Notification::Resumed { now: Time::from_us(50) });
-            assert_eq!((law.permit().window, law.recovery), (before, Recovery::OPEN));
+            assert_eq!((law.send_limits().window, law.recovery), (before, Recovery::OPEN));
         }
     }
 
@@ -736,9 +740,10 @@ mod tests {
     /// millisecond, the estimate is W / 1 ms, and two BDPs of that are 0.4 W. So the window shrinks to four packets, 48 Mb/s.
     #[test]
     fn bunches_of_a_millisecond_need_the_extra_window() {
-        let path = Path { base_rtt: Span::from_us(200), ..WAN };
+        let path = PathInfo { base_rtt: Span::from_us(200), ..WAN };
         let [with, without] = [true, false].map(|ack_aggregation| {
-            let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
+            let link =
+                TestbedLink { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
             let mut bed = Bed::new(link);
             bed.bunches = Span::from_ms(1);
             let params = Params { ack_aggregation, ..Params::for_path(&path) };

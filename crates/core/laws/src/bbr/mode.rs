@@ -18,19 +18,19 @@ pub(super) enum Mode {
     /// Follows the gain cycle.
     ProbeBw(Cycle),
     /// Keeps few packets in flight to measure the smallest RTT.
-    ProbeRtt(Probe),
+    ProbeRtt(RttProbe),
 }
 
 /// A probe of the smallest RTT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub(super) struct Probe {
+pub(super) struct RttProbe {
     /// [`Time::NEVER`] until the pipe is drained.
     ends: Time,
 }
 
 /// Inputs of a mode transition, collected when an acknowledgement arrives.
-pub(super) struct Seen<'a> {
+pub(super) struct TransitionInputs<'a> {
     pub(super) ack: &'a Ack<'a>,
     pub(super) params: &'a Params,
     /// True once the pipe was found full.
@@ -42,7 +42,7 @@ pub(super) struct Seen<'a> {
 impl Mode {
     /// Begins a probe of the RTT.
     pub(super) const fn probe_rtt() -> Self {
-        Self::ProbeRtt(Probe { ends: Time::NEVER })
+        Self::ProbeRtt(RttProbe { ends: Time::NEVER })
     }
 
     /// Begins the gain cycle.
@@ -83,18 +83,18 @@ impl Mode {
 
     /// Returns the mode after a step of an RTT probe. The probe lasts its fixed time and a round trip, from the moment when
     /// only its window is in flight.
-    pub(super) fn after_probe(self, seen: &Seen<'_>) -> Self {
+    pub(super) fn after_probe(self, seen: &TransitionInputs<'_>) -> Self {
         let Self::ProbeRtt(probe) = self else { return self };
         if !probe.ends.is_set() {
             let drained = seen.ack.in_flight <= seen.probe_window;
             let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
-            return if drained { Self::ProbeRtt(Probe { ends }) } else { self };
+            return if drained { Self::ProbeRtt(RttProbe { ends }) } else { self };
         }
         if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.is_full, seen.params, seen.ack.now) } else { self }
     }
 
     /// Returns the next of startup, drain and the gain cycle. `bdp` is the measured BDP.
-    pub(super) fn next(self, seen: &Seen<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
+    pub(super) fn next(self, seen: &TransitionInputs<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
         let drained = seen.ack.in_flight <= bdp;
         match self {
             Self::Startup if seen.is_full && drained => {

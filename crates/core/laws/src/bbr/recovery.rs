@@ -19,14 +19,14 @@ use crate::Ack;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Recovery {
-    phase: Phase,
+    phase: RecoveryPhase,
     missing: u32, // packets lost, less those acknowledged since
     found: Time,  // when the last loss was
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-enum Phase {
+enum RecoveryPhase {
     /// No packet is missing.
     Open,
     /// A loss was found, and nothing was acknowledged since.
@@ -41,27 +41,27 @@ enum Phase {
 
 impl Recovery {
     /// No packet is missing.
-    pub(super) const OPEN: Self = Self { phase: Phase::Open, missing: 0, found: Time::ZERO };
+    pub(super) const OPEN: Self = Self { phase: RecoveryPhase::Open, missing: 0, found: Time::ZERO };
 
     pub(super) const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open)
+        matches!(self.phase, RecoveryPhase::Open)
     }
 
     /// Returns whether the bytes in flight stay constant (packet conservation).
     pub(super) const fn conserves(&self) -> bool {
-        matches!(self.phase, Phase::Begun | Phase::Conserving)
+        matches!(self.phase, RecoveryPhase::Begun | RecoveryPhase::Conserving)
     }
 
     /// Returns whether a timeout has emptied the pipe, so that rate samples reflect the restart.
     pub(super) const fn restarts(&self) -> bool {
-        matches!(self.phase, Phase::Restarting)
+        matches!(self.phase, RecoveryPhase::Restarting)
     }
 
     /// Records `lost` bytes as lost, by a timeout or not.
     pub(super) fn lose(self, lost: Bytes, timeout: bool, now: Time, mss: Bytes) -> Self {
         let phase = match self.phase {
-            _ if timeout => Phase::Restarting,
-            Phase::Open => Phase::Begun,
+            _ if timeout => RecoveryPhase::Restarting,
+            RecoveryPhase::Open => RecoveryPhase::Begun,
             going => going,
         };
         Self { phase, missing: self.missing.saturating_add(packets(lost, mss)), found: now }
@@ -70,7 +70,7 @@ impl Recovery {
     /// Starts packet conservation if a loss was just found. Returns the next state, and whether a round begins at the loss.
     pub(super) fn begin_round(self) -> (Self, bool) {
         match self.phase {
-            Phase::Begun => (Self { phase: Phase::Conserving, ..self }, true),
+            RecoveryPhase::Begun => (Self { phase: RecoveryPhase::Conserving, ..self }, true),
             _ => (self, false),
         }
     }
@@ -83,10 +83,10 @@ impl Recovery {
     /// Returns the recovery after `ack`, which may have ended a round.
     pub(super) fn next(self, ack: &Ack, round_ended: bool, mss: Bytes) -> Self {
         let phase = match self.phase {
-            Phase::Conserving if round_ended => Phase::Growing,
+            RecoveryPhase::Conserving if round_ended => RecoveryPhase::Growing,
             phase => phase,
         };
-        if !matches!(phase, Phase::Growing | Phase::Restarting) {
+        if !matches!(phase, RecoveryPhase::Growing | RecoveryPhase::Restarting) {
             return Self { phase, ..self };
         }
         let missing = self.missing.saturating_sub(packets(ack.acked, mss));

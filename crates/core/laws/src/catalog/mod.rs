@@ -2,21 +2,21 @@
 
 mod settings;
 
-pub use crate::info::{LawInfo, Marks};
-use crate::{Law, Path};
+pub use crate::info::{EcnSupport, LawInfo};
+use crate::{Law, PathInfo};
 
 pub use self::settings::{SettingError, check, check_pairs};
-pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
+pub use crate::params::{MAX as MAX_PARAMS, ParamInfo, ParamValue, Parameters, Quantity};
 
 macro_rules! kinds {
     ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
         /// A law by name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Kind {
+        pub enum LawKind {
             $(#[doc = $doc] $law,)*
         }
 
-        impl Kind {
+        impl LawKind {
             /// All of them.
             pub const ALL: [Self; [$(Self::$law),*].len()] = [$(Self::$law),*];
 
@@ -38,14 +38,14 @@ macro_rules! kinds {
 }
 crate::laws!(kinds);
 
-impl Kind {
+impl LawKind {
     /// The law of that name, as in files.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.info().name == name)
     }
 
     /// Returns the law for a flow on `path`, with the defaults of all parameters.
-    pub fn with_defaults(self, path: &Path) -> Law {
+    pub fn with_defaults(self, path: &PathInfo) -> Law {
         macro_rules! made {
             ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
                 match self {
@@ -62,11 +62,11 @@ impl Kind {
 ///
 /// # Errors
 /// If a setting names no parameter of the law, is of another kind, or is out of range.
-pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Result<Law, SettingError<'a>> {
+pub fn build<'a>(kind: LawKind, path: &PathInfo, settings: &[(&'a str, ParamValue)]) -> Result<Law, SettingError<'a>> {
     macro_rules! made {
         ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
             match kind {
-                $(Kind::$law => {
+                $(LawKind::$law => {
                     let mut params = crate::$module::Params::for_path(path);
                     for (name, value) in settings {
                         check(kind.info(), name, *value)?;
@@ -83,11 +83,15 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
 /// Returns the parameters of the law `kind` as words, by their positions in its table: defaults for a flow on `path`,
 /// replaced by `settings`, which [`check`] has accepted. For hosts that apply them to another path's defaults
 /// ([`Parameters::overridden`]).
-pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a str, Value)>) -> [u64; MOST_PARAMS] {
+pub fn words<'a>(
+    kind: LawKind,
+    path: &PathInfo,
+    settings: impl Iterator<Item = (&'a str, ParamValue)>,
+) -> [u64; MAX_PARAMS] {
     macro_rules! worded {
         ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
             match kind {
-                $(Kind::$law => {
+                $(LawKind::$law => {
                     let mut params = crate::$module::Params::for_path(path);
                     settings.for_each(|(name, value)| params.set(name, value));
                     params.words()
@@ -104,31 +108,36 @@ mod tests {
 
     use super::*;
     use crate::testbed::{LONG_PATH, PATH, ack, history, loss, marked};
-    use crate::{Ack, ControlLaw, LossCause, Notification, Permit};
+    use crate::{Ack, ControlLaw, LossCause, Notification, SendLimits};
     use proptest::prelude::*;
     use std::format;
     use std::string::{String, ToString};
     use units::{Bytes, Frac, Rate, Span};
 
     /// The longest and fastest path that the project promises: 5 GB of window.
-    const LONGEST: Path = Path {
+    const MAX: PathInfo = PathInfo {
         base_rtt: Span::from_ms(100),
         intra_rtt: Span::from_us(14),
         line_rate: Rate::from_gbps(400),
         mss: Bytes::new(4_096),
     };
 
-    fn made(kind: Kind, path: &Path, settings: &[(&str, Value)]) -> Law {
+    fn made(kind: LawKind, path: &PathInfo, settings: &[(&str, ParamValue)]) -> Law {
         build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Returns the limits after 500 packets, each acknowledged with or without a mark and a notification.
-    fn permitted(kind: Kind, settings: &[(&str, Value)], marks: bool, notifies: bool) -> Permit {
+    fn permitted(kind: LawKind, settings: &[(&str, ParamValue)], marks: bool, notifies: bool) -> SendLimits {
         permitted_with(kind, settings, (marks, notifies), Bytes::MAX)
     }
 
     /// Like [`permitted`], with `left` bytes remaining.
-    fn permitted_with(kind: Kind, settings: &[(&str, Value)], (marks, notifies): (bool, bool), left: Bytes) -> Permit {
+    fn permitted_with(
+        kind: LawKind,
+        settings: &[(&str, ParamValue)],
+        (marks, notifies): (bool, bool),
+        left: Bytes,
+    ) -> SendLimits {
         let mut law = made(kind, &LONG_PATH, settings);
         for now_us in (10..5_010).step_by(10) {
             let ack = if marks { marked(&LONG_PATH, now_us) } else { ack(&LONG_PATH, now_us) };
@@ -138,21 +147,21 @@ mod tests {
             if notifies {
                 law.on_notification(&Notification::DirectCnp { now: ack.now });
             }
-            law.on_ack(&Ack { left, ..ack });
+            law.on_ack(&Ack { bytes_remaining: left, ..ack });
         }
-        law.permit()
+        law.send_limits()
     }
 
     #[test]
     fn laws_hear_what_is_said_of_them() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             let info = kind.info();
-            let heard = |settings: &[(&str, Value)], marks: bool, notifies: bool| {
+            let heard = |settings: &[(&str, ParamValue)], marks: bool, notifies: bool| {
                 permitted(kind, settings, false, false) != permitted(kind, settings, marks, notifies)
             };
-            assert_eq!(heard(&[], true, false), info.marks == Marks::Heard, "{}", info.name);
-            if let Marks::If(switch) = info.marks {
-                assert!(heard(&[(switch, Value::Switch(true))], true, false), "{}", info.name);
+            assert_eq!(heard(&[], true, false), info.marks == EcnSupport::Heard, "{}", info.name);
+            if let EcnSupport::If(switch) = info.marks {
+                assert!(heard(&[(switch, ParamValue::Switch(true))], true, false), "{}", info.name);
             }
             assert_eq!(heard(&[], false, true), info.notified, "{}", info.name);
             let marked_with = |left| permitted_with(kind, &[], (true, false), left);
@@ -161,22 +170,22 @@ mod tests {
         }
     }
 
-    fn page(kind: Kind) -> String {
+    fn page(kind: LawKind) -> String {
         let path = format!("{}/../../../docs/src/laws/{}.md", env!("CARGO_MANIFEST_DIR"), kind.info().name);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     #[test]
     fn names_lead_back_to_laws() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_name(kind.info().name), Some(kind), "two laws have one name");
+        for kind in LawKind::ALL {
+            assert_eq!(LawKind::from_name(kind.info().name), Some(kind), "two laws have one name");
         }
-        assert_eq!(Kind::from_name("UnoCC"), None);
+        assert_eq!(LawKind::from_name("UnoCC"), None);
     }
 
     #[test]
     fn every_parameter_changes_its_law_and_bears_its_range() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             let default = format!("{:?}", made(kind, &PATH, &[]));
             for param in kind.info().params {
                 let changed = [param.lowest, param.highest].map(|value| {
@@ -190,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_book_has_every_parameter_as_it_is() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             for param in kind.info().params {
                 let quantity = format!("{:?}", param.quantity).to_lowercase();
                 let range = match param.quantity {
@@ -228,35 +237,44 @@ mod tests {
 
     #[test]
     fn the_later_of_two_settings_holds() {
-        let window = |bytes| ("window", Value::Bytes(Bytes::new(bytes)));
-        let law = made(Kind::Fixed, &PATH, &[window(10_000), window(20_000)]);
-        assert_eq!(law.permit(), Permit::window(Bytes::new(20_000)));
+        let window = |bytes| ("window", ParamValue::Bytes(Bytes::new(bytes)));
+        let law = made(LawKind::Fixed, &PATH, &[window(10_000), window(20_000)]);
+        assert_eq!(law.send_limits(), SendLimits::window(Bytes::new(20_000)));
     }
 
     /// NSCC subtracts lost bytes from its window, for any cause of the loss.
     #[test]
     fn timeouts_collapse_all_but_uno_nscc_strait_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             let mut law = made(kind, &PATH, &[]);
-            let before = law.permit().window;
+            let before = law.send_limits().window;
             law.on_loss(&loss(0, 100, LossCause::Timeout));
-            let credited = [Kind::ExpressPass, Kind::FlashPass].contains(&kind);
-            let lossless =
-                [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind) || credited;
-            let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Strait | Kind::Fixed);
-            let less = if kind == Kind::Nscc { before - PATH.mss } else { PATH.mss };
-            assert_eq!(law.permit().window, if kept { before } else { less }, "{}", kind.info().name);
+            let credited = [LawKind::ExpressPass, LawKind::FlashPass].contains(&kind);
+            let lossless = [LawKind::Dcqcn, LawKind::Timely, LawKind::Hpcc, LawKind::DctcpRate, LawKind::LineRate]
+                .contains(&kind)
+                || credited;
+            let kept = lossless || matches!(kind, LawKind::UnoCc | LawKind::Strait | LawKind::Fixed);
+            let less = if kind == LawKind::Nscc { before - PATH.mss } else { PATH.mss };
+            assert_eq!(law.send_limits().window, if kept { before } else { less }, "{}", kind.info().name);
         }
     }
 
     #[test]
     fn an_unused_window_does_not_grow() {
-        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno, Kind::Vegas, Kind::Copa] {
+        for kind in [
+            LawKind::Gemini,
+            LawKind::Dctcp,
+            LawKind::MpRdma,
+            LawKind::Cubic,
+            LawKind::NewReno,
+            LawKind::Vegas,
+            LawKind::Copa,
+        ] {
             for app_limited in [false, true] {
                 let mut law = made(kind, &PATH, &[]);
-                let before = law.permit().window;
+                let before = law.send_limits().window;
                 law.on_ack(&Ack { app_limited, ..ack(&PATH, 0) });
-                assert_eq!(law.permit().window > before, !app_limited, "{}", kind.info().name);
+                assert_eq!(law.send_limits().window > before, !app_limited, "{}", kind.info().name);
             }
         }
     }
@@ -264,18 +282,18 @@ mod tests {
     /// Laws with slow start, and no others, give up an unused window.
     #[test]
     fn an_unused_window_is_given_up() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             let mut law = made(kind, &PATH, &[]);
             law.on_loss(&loss(0, 20, LossCause::Reordered));
-            let (before, unheard) = (law.permit().window, law.clone());
+            let (before, unheard) = (law.send_limits().window, law.clone());
             let threshold = PATH.mss.times(100);
             law.on_notification(&Notification::Unused { window: before + PATH.mss, ssthresh: Bytes::ZERO });
             assert_eq!(law, unheard, "{}", kind.info().name);
             law.on_notification(&Notification::Unused { window: PATH.mss.times(3), ssthresh: threshold });
-            if [Kind::Gemini, Kind::Dctcp, Kind::Cubic, Kind::NewReno, Kind::Vegas].contains(&kind) {
-                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss.times(3), Some(threshold)));
+            if [LawKind::Gemini, LawKind::Dctcp, LawKind::Cubic, LawKind::NewReno, LawKind::Vegas].contains(&kind) {
+                assert_eq!((law.send_limits().window, law.ssthresh()), (PATH.mss.times(3), Some(threshold)));
                 law.on_notification(&Notification::Unused { window: Bytes::ZERO, ssthresh: PATH.mss });
-                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss, Some(threshold)));
+                assert_eq!((law.send_limits().window, law.ssthresh()), (PATH.mss, Some(threshold)));
             } else {
                 assert_eq!(law, unheard, "{}", kind.info().name);
             }
@@ -284,8 +302,8 @@ mod tests {
 
     #[test]
     fn a_path_of_nothing_is_survived() {
-        for kind in Kind::ALL {
-            assert!(!made(kind, &Path::NONE, &[]).permit().window.is_zero());
+        for kind in LawKind::ALL {
+            assert!(!made(kind, &PathInfo::NONE, &[]).send_limits().window.is_zero());
         }
     }
 
@@ -294,27 +312,27 @@ mod tests {
         /// range.
         #[test]
         fn permits_are_sane_after_any_history(
-            events in history(), which in 0..Kind::ALL.len(), path in 0..3usize, param in 0..20usize, high: bool,
+            events in history(), which in 0..LawKind::ALL.len(), path in 0..3usize, param in 0..20usize, high: bool,
         ) {
-            let (kind, path) = (Kind::ALL[which], [PATH, LONG_PATH, LONGEST][path]);
+            let (kind, path) = (LawKind::ALL[which], [PATH, LONG_PATH, MAX][path]);
             let info = kind.info();
             let param = &info.params[param % info.params.len()];
             let value = if high { param.highest } else { param.lowest };
             let mut law = made(kind, &path, &[(param.name, value)]);
             let bounded = info.param("max_bdp").is_some() && param.name != "max_bdp";
             let mut bounded_law = bounded.then(|| {
-                made(kind, &path, &[(param.name, value), ("max_bdp", Value::Fraction(Frac::ONE))])
+                made(kind, &path, &[(param.name, value), ("max_bdp", ParamValue::Fraction(Frac::ONE))])
             });
             for event in &events {
                 let before = law.acted();
                 event.tell(&mut law);
-                let (permit, after) = (law.permit(), law.acted());
-                prop_assert!(permit.window >= path.mss && permit.window <= crate::Window::LIMIT);
-                prop_assert!(!permit.pacing.is_zero());
+                let (send_limits, after) = (law.send_limits(), law.acted());
+                prop_assert!(send_limits.window >= path.mss && send_limits.window <= crate::Window::LIMIT);
+                prop_assert!(!send_limits.pacing.is_zero());
                 prop_assert!(after.increases >= before.increases && after.loss_cuts >= before.loss_cuts);
                 if let Some(law) = &mut bounded_law {
                     event.tell(law);
-                    prop_assert!(law.permit().window <= path.bdp());
+                    prop_assert!(law.send_limits().window <= path.bdp());
                 }
             }
             law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
@@ -324,30 +342,30 @@ mod tests {
         #[test]
         fn laws_follow_the_size_of_packets(
             events in history(), sizes in proptest::collection::vec(proptest::option::of(1..70_000u64), 300),
-            which in 0..Kind::ALL.len(), path in 0..3usize,
+            which in 0..LawKind::ALL.len(), path in 0..3usize,
         ) {
-            let path = [PATH, LONG_PATH, LONGEST][path];
-            let mut law = made(Kind::ALL[which], &path, &[]);
+            let path = [PATH, LONG_PATH, MAX][path];
+            let mut law = made(LawKind::ALL[which], &path, &[]);
             let mut mss = path.mss;
             for (event, size) in events.iter().zip(sizes) {
                 if let Some(size) = size {
-                    let (before, old) = (law.permit().window, mss);
+                    let (before, old) = (law.send_limits().window, mss);
                     mss = Bytes::new(size);
                     law.on_notification(&Notification::Mss(mss));
-                    let window = law.permit().window;
+                    let window = law.send_limits().window;
                     prop_assert!(window >= mss && window <= before.max(mss));
                     prop_assert!(before == old || window == before.max(mss));
                 }
                 event.tell(&mut law);
-                prop_assert!(law.permit().window >= mss && law.permit().window <= crate::Window::LIMIT);
-                prop_assert!(!law.permit().pacing.is_zero());
+                prop_assert!(law.send_limits().window >= mss && law.send_limits().window <= crate::Window::LIMIT);
+                prop_assert!(!law.send_limits().pacing.is_zero());
             }
         }
 
         /// A notification with the same packet size changes nothing.
         #[test]
-        fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..Kind::ALL.len()) {
-            let mut law = made(Kind::ALL[which], &PATH, &[]);
+        fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..LawKind::ALL.len()) {
+            let mut law = made(LawKind::ALL[which], &PATH, &[]);
             for event in &events {
                 event.tell(&mut law);
                 let before = law.clone();
@@ -358,19 +376,19 @@ mod tests {
 
         /// An acknowledgement with a mark results in no larger window than the same one without.
         #[test]
-        fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
+        fn a_mark_never_helps(events in history(), which in 0..LawKind::ALL.len()) {
             // Quick Adapt compares with a window that a mark has just cut, so a mark may keep it from acting.
-            let off = [("quick_adapt", Value::Switch(false))];
+            let off = [("quick_adapt", ParamValue::Switch(false))];
             // NSCC's Quick Adapt acts on acknowledgements that it would have ignored with a mark.
-            let adapts = [Kind::UnoCc, Kind::Nscc, Kind::Strait].contains(&Kind::ALL[which]);
+            let adapts = [LawKind::UnoCc, LawKind::Nscc, LawKind::Strait].contains(&LawKind::ALL[which]);
             let settings: &[_] = if adapts { &off } else { &[] };
-            let mut law = made(Kind::ALL[which], &PATH, settings);
+            let mut law = made(LawKind::ALL[which], &PATH, settings);
             for event in &events {
                 if let crate::testbed::Event::Ack(ack) = event {
                     let (mut with, mut without) = (law.clone(), law.clone());
                     with.on_ack(&Ack { marked: ack.acked, ..*ack });
                     without.on_ack(&Ack { marked: Bytes::ZERO, ..*ack });
-                    prop_assert!(with.permit().window <= without.permit().window);
+                    prop_assert!(with.send_limits().window <= without.send_limits().window);
                 }
                 event.tell(&mut law);
             }
@@ -379,17 +397,17 @@ mod tests {
         /// A loss never raises a window, and the same loss reported twice counts once. Exceptions are BBR and NSCC, which
         /// subtract lost bytes from their windows: a host reports no loss twice.
         #[test]
-        fn losses_never_raise_a_window(events in history(), which in 0..Kind::ALL.len()) {
-            let mut law = made(Kind::ALL[which], &PATH, &[]);
+        fn losses_never_raise_a_window(events in history(), which in 0..LawKind::ALL.len()) {
+            let mut law = made(LawKind::ALL[which], &PATH, &[]);
             for event in &events {
-                let before = law.permit().window;
+                let before = law.send_limits().window;
                 event.tell(&mut law);
                 if let crate::testbed::Event::Loss(loss) = event {
-                    let once = law.permit().window;
+                    let once = law.send_limits().window;
                     prop_assert!(once <= before);
                     event.tell(&mut law);
-                    if loss.sent_at < loss.now && ![Kind::Bbr, Kind::Nscc].contains(&Kind::ALL[which]) {
-                        prop_assert_eq!(law.permit().window, once);
+                    if loss.sent_at < loss.now && ![LawKind::Bbr, LawKind::Nscc].contains(&LawKind::ALL[which]) {
+                        prop_assert_eq!(law.send_limits().window, once);
                     }
                 }
             }

@@ -3,9 +3,9 @@
 use core::error::Error;
 use core::fmt;
 
-use super::{Kind, LawInfo, words};
-use crate::Path;
-use crate::params::{ParamInfo, Value};
+use super::{LawInfo, LawKind, words};
+use crate::PathInfo;
+use crate::params::{ParamInfo, ParamValue};
 
 /// A setting that a law cannot take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub enum SettingError<'a> {
         /// The parameter.
         param: &'static ParamInfo,
         /// The given value.
-        got: Value,
+        got: ParamValue,
     },
     /// The value is outside the parameter's range.
     OutOfRange {
@@ -33,16 +33,16 @@ pub enum SettingError<'a> {
         /// The parameter.
         param: &'static ParamInfo,
         /// The given value.
-        got: Value,
+        got: ParamValue,
     },
     /// A parameter that is over the one that bounds it.
     OutOfOrder {
         /// The law.
         law: &'static LawInfo,
         /// The parameter that should be the smaller, and its value.
-        low: (&'static ParamInfo, Value),
+        low: (&'static ParamInfo, ParamValue),
         /// The parameter that should be the larger, and its value.
-        high: (&'static ParamInfo, Value),
+        high: (&'static ParamInfo, ParamValue),
     },
 }
 
@@ -82,7 +82,7 @@ impl Error for SettingError<'_> {}
 ///
 /// # Errors
 /// As [`build`](super::build).
-pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(), SettingError<'a>> {
+pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: ParamValue) -> Result<(), SettingError<'a>> {
     let Some(param) = law.param(name) else {
         return Err(SettingError::UnknownParam { law, name });
     };
@@ -100,9 +100,12 @@ pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(
 ///
 /// # Errors
 /// If the first parameter of a pair is over the second.
-pub fn check_pairs<'a>(kind: Kind, settings: impl Iterator<Item = (&'a str, Value)>) -> Result<(), SettingError<'a>> {
+pub fn check_pairs<'a>(
+    kind: LawKind,
+    settings: impl Iterator<Item = (&'a str, ParamValue)>,
+) -> Result<(), SettingError<'a>> {
     let law = kind.info();
-    let words = words(kind, &Path::NONE, settings);
+    let words = words(kind, &PathInfo::NONE, settings);
     let given = |name: &str| {
         let place = law.params.iter().position(|param| param.name == name)?;
         Some((&law.params[place], law.params[place].lowest.of_word(words[place])))
@@ -129,18 +132,19 @@ mod tests {
 
     #[test]
     fn bad_settings_are_refused_with_what_would_be_good() {
-        let error = build(Kind::Fixed, &PATH, &[("windw", Value::Count(3))]).unwrap_err();
+        let error = build(LawKind::Fixed, &PATH, &[("windw", ParamValue::Count(3))]).unwrap_err();
         assert_eq!(error.to_string(), "Fixed window has no parameter `windw`; it has `window`, `paced`");
-        let error = build(Kind::UnoCc, &PATH, &[("beta", Value::Switch(true))]).unwrap_err();
+        let error = build(LawKind::UnoCc, &PATH, &[("beta", ParamValue::Switch(true))]).unwrap_err();
         assert_eq!(error.to_string(), "UnoCC's `beta` is a number, but was given true or false (true)");
-        let two = Value::Fraction(Frac::from_bits(2 << 32));
-        let error = build(Kind::UnoCc, &PATH, &[("alpha", Value::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
+        let two = ParamValue::Fraction(Frac::from_bits(2 << 32));
+        let error =
+            build(LawKind::UnoCc, &PATH, &[("alpha", ParamValue::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
         assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
     }
 
     #[test]
     fn settings_that_do_not_fit_together_are_refused() {
-        for kind in Kind::ALL {
+        for kind in LawKind::ALL {
             assert_eq!(check_pairs(kind, [].into_iter()), Ok(()));
             let info = kind.info();
             let defaults = [&PATH, &LONG_PATH].map(|path| words(kind, path, [].into_iter()));
@@ -158,7 +162,7 @@ mod tests {
                 assert_eq!(check_pairs(kind, alike.into_iter()), Ok(()));
             }
         }
-        let error = check_pairs(Kind::Vegas, [("alpha", Value::Count(5))].into_iter()).unwrap_err();
+        let error = check_pairs(LawKind::Vegas, [("alpha", ParamValue::Count(5))].into_iter()).unwrap_err();
         assert_eq!(error.to_string(), "Vegas's `alpha` is 5; it must not be over `beta`, which is 4");
     }
 }

@@ -8,7 +8,7 @@ use crate::Error;
 
 const V4_PREFIX: [u8; 2] = [10, 198];
 const V6_PREFIX: [u16; 6] = [0xfd6e, 0x6172, 0, 0, 0, 0];
-const MOST_IN_DATACENTER: usize = 254;
+const MAX_IN_DATACENTER: usize = 254;
 
 /// A host's name and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub fn plan(network: &Network) -> Result<Vec<HostPlan>, Error> {
         let count: &mut usize = &mut placed[usize::from(node.datacenter)];
         *count += 1;
         let too_many = Error::TooManyHosts { datacenter: node.datacenter, hosts: *count };
-        let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MOST_IN_DATACENTER) else {
+        let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MAX_IN_DATACENTER) else {
             return Err(too_many);
         };
         let host = *count as u8;

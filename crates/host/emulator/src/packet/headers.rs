@@ -6,7 +6,7 @@ use super::vnet::{Segmentation, VNET_LEN, Vnet};
 
 /// Reason why a packet is not forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub enum DropReason {
     /// Neither IPv4 nor IPv6, or headers that contradict themselves.
     Malformed,
     /// Shorter than its headers state.
@@ -24,7 +24,7 @@ pub enum Destination {
 
 /// Protocol inside an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
+pub enum IpProtocol {
     /// TCP.
     Tcp,
     /// UDP.
@@ -41,7 +41,7 @@ pub struct Headers {
     /// A hash of its five-tuple, or of the addresses and the protocol if it has no ports.
     pub flow: u64,
     /// Protocol inside the IP packet.
-    pub transport: Transport,
+    pub transport: IpProtocol,
     /// The two bits of ECN: 0 for a packet that may not be marked, 3 for one that is.
     pub ecn: u8,
     /// Offset of TCP or UDP, or of the other payload.
@@ -75,30 +75,30 @@ impl Headers {
     ///
     /// # Errors
     /// If it is not a complete IP packet, or its headers are inconsistent.
-    pub fn parse(frame: &[u8]) -> Result<Self, Fault> {
-        let (vnet, packet) = frame.split_first_chunk::<VNET_LEN>().ok_or(Fault::Truncated)?;
-        let vnet = Vnet::parse(*vnet).ok_or(Fault::Malformed)?;
-        let ip = match packet.first().ok_or(Fault::Truncated)? >> 4 {
+    pub fn parse(frame: &[u8]) -> Result<Self, DropReason> {
+        let (vnet, packet) = frame.split_first_chunk::<VNET_LEN>().ok_or(DropReason::Truncated)?;
+        let vnet = Vnet::parse(*vnet).ok_or(DropReason::Malformed)?;
+        let ip = match packet.first().ok_or(DropReason::Truncated)? >> 4 {
             4 => internet_v4(packet)?,
             6 => internet_v6(packet)?,
-            _ => return Err(Fault::Malformed),
+            _ => return Err(DropReason::Malformed),
         };
-        let packet = packet.get(..ip.length).ok_or(Fault::Truncated)?;
-        let carried = packet.get(ip.transport_at..).ok_or(Fault::Truncated)?;
+        let packet = packet.get(..ip.length).ok_or(DropReason::Truncated)?;
+        let carried = packet.get(ip.transport_at..).ok_or(DropReason::Truncated)?;
         let (transport, header) = match ip.protocol {
-            _ if ip.fragment => (Transport::Other, 0),
-            TCP => (Transport::Tcp, tcp_header(carried)?),
-            UDP if carried.len() < UDP_HEADER => return Err(Fault::Truncated),
-            UDP => (Transport::Udp, UDP_HEADER),
-            _ => (Transport::Other, 0),
+            _ if ip.fragment => (IpProtocol::Other, 0),
+            TCP => (IpProtocol::Tcp, tcp_header(carried)?),
+            UDP if carried.len() < UDP_HEADER => return Err(DropReason::Truncated),
+            UDP => (IpProtocol::Udp, UDP_HEADER),
+            _ => (IpProtocol::Other, 0),
         };
         let ports = match transport {
-            Transport::Other => 0,
-            Transport::Tcp | Transport::Udp => carried.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports)),
+            IpProtocol::Other => 0,
+            IpProtocol::Tcp | IpProtocol::Udp => carried.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports)),
         };
         let flow = mix64(ip.addresses ^ mix64(u64::from(ports) << 8 | u64::from(ip.protocol)));
         // An IP packet is at most 65,575 bytes long by its fields, and here at most 65,535.
-        let length = u16::try_from(ip.length).map_err(|_| Fault::Malformed)?;
+        let length = u16::try_from(ip.length).map_err(|_| DropReason::Malformed)?;
         let mut headers = Self {
             destination: ip.destination,
             flow,
@@ -115,27 +115,27 @@ impl Headers {
     }
 
     /// Checks that the checksum to be completed is within the packet.
-    fn check_checksum(&self) -> Result<(), Fault> {
+    fn check_checksum(&self) -> Result<(), DropReason> {
         let Some((start, offset)) = self.vnet.checksum else { return Ok(()) };
         let end = u32::from(start) + u32::from(offset) + 2;
         if start < self.transport_at || end > u32::from(self.length) {
-            return Err(Fault::Malformed);
+            return Err(DropReason::Malformed);
         }
         Ok(())
     }
 
     /// Checks that a packet to be segmented is of the declared type, and leaves its checksum to the device.
-    fn check_segmentation(&mut self) -> Result<(), Fault> {
+    fn check_segmentation(&mut self) -> Result<(), DropReason> {
         let Some((kind, size)) = self.vnet.segmentation else { return Ok(()) };
         let fits = match (kind, self.transport, self.destination) {
-            (Segmentation::TcpV4, Transport::Tcp, Destination::V4(_))
-            | (Segmentation::TcpV6, Transport::Tcp, Destination::V6(_)) => Some(16),
-            (Segmentation::Udp, Transport::Udp, _) => Some(6),
+            (Segmentation::TcpV4, IpProtocol::Tcp, Destination::V4(_))
+            | (Segmentation::TcpV6, IpProtocol::Tcp, Destination::V6(_)) => Some(16),
+            (Segmentation::Udp, IpProtocol::Udp, _) => Some(6),
             _ => None,
         };
         let checksum = fits.map(|offset| (self.transport_at, offset));
         if size == 0 || checksum.is_none() || self.vnet.checksum != checksum {
-            return Err(Fault::Malformed);
+            return Err(DropReason::Malformed);
         }
         if self.payload() <= size {
             self.vnet.segmentation = None;
@@ -175,16 +175,16 @@ impl Headers {
 
     /// Returns whether the packet is of the control class: TCP without payload.
     pub fn is_control(&self) -> bool {
-        self.transport == Transport::Tcp && self.payload() == 0
+        self.transport == IpProtocol::Tcp && self.payload() == 0
     }
 }
 
-fn internet_v4(packet: &[u8]) -> Result<Internet, Fault> {
-    let header = packet.first_chunk::<20>().ok_or(Fault::Truncated)?;
+fn internet_v4(packet: &[u8]) -> Result<Internet, DropReason> {
+    let header = packet.first_chunk::<20>().ok_or(DropReason::Truncated)?;
     let transport_at = usize::from(header[0] & 0xf) * 4;
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
     if transport_at < 20 || length < transport_at {
-        return Err(Fault::Malformed);
+        return Err(DropReason::Malformed);
     }
     // All but the flag "don't fragment" and the bit next to it.
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
@@ -200,15 +200,15 @@ fn internet_v4(packet: &[u8]) -> Result<Internet, Fault> {
     })
 }
 
-fn internet_v6(packet: &[u8]) -> Result<Internet, Fault> {
-    let header = packet.first_chunk::<40>().ok_or(Fault::Truncated)?;
+fn internet_v6(packet: &[u8]) -> Result<Internet, DropReason> {
+    let header = packet.first_chunk::<40>().ok_or(DropReason::Truncated)?;
     let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
     // A jumbogram has 0 there and its length in an option; the devices are not configured to send any.
     if payload == 0 && packet.len() > 40 {
-        return Err(Fault::Malformed);
+        return Err(DropReason::Malformed);
     }
     let length = 40 + payload;
-    let packet = packet.get(..length).ok_or(Fault::Truncated)?;
+    let packet = packet.get(..length).ok_or(DropReason::Truncated)?;
     let (protocol, transport_at, fragment) = skip_extensions(packet, header[6])?;
     let (words, _) = header[8..].as_chunks::<8>();
     let (source, destination) = (&words[..2], &words[2..]);
@@ -226,7 +226,7 @@ fn internet_v6(packet: &[u8]) -> Result<Internet, Fault> {
 
 /// Skips IPv6 extension headers (RFC 8200, section 4). Returns the upper-layer protocol, its offset, and whether the packet
 /// is a fragment.
-fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), Fault> {
+fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), DropReason> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
     const FRAGMENT: u8 = 44;
@@ -241,7 +241,7 @@ fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), Fau
             FRAGMENT => 0,
             _ => return Ok((next, at, fragment)),
         };
-        let header = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Fault::Truncated)?;
+        let header = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(DropReason::Truncated)?;
         // The authentication header counts from 8 bytes on in units of 4, the others in units of 8.
         let length = 8 + usize::from(header[1]) * unit;
         if next == FRAGMENT {
@@ -250,20 +250,20 @@ fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), Fau
         next = header[0];
         at += length;
         if at > packet.len() {
-            return Err(Fault::Truncated);
+            return Err(DropReason::Truncated);
         }
     }
 }
 
 /// The length of a TCP header, options included.
-fn tcp_header(carried: &[u8]) -> Result<usize, Fault> {
-    let header = carried.first_chunk::<TCP_HEADER>().ok_or(Fault::Truncated)?;
+fn tcp_header(carried: &[u8]) -> Result<usize, DropReason> {
+    let header = carried.first_chunk::<TCP_HEADER>().ok_or(DropReason::Truncated)?;
     let length = usize::from(header[12] >> 4) * 4;
     if length < TCP_HEADER {
-        return Err(Fault::Malformed);
+        return Err(DropReason::Malformed);
     }
     if length > carried.len() {
-        return Err(Fault::Truncated);
+        return Err(DropReason::Truncated);
     }
     Ok(length)
 }

@@ -1,7 +1,7 @@
 //! Joining a packet to the one that it continues, as if the sender had handed over both as one.
 
 use super::checksum::replace_in_sum;
-use super::headers::{Destination, Headers, Transport};
+use super::headers::{Destination, Headers, IpProtocol};
 use super::run::{CWR, FIN, PSH, replace_v4, set_word, word};
 use super::vnet::{Segmentation, VNET_LEN};
 
@@ -12,7 +12,7 @@ const ECE: u8 = 0x40;
 /// checksum left to the device, and without flags that only the last of several segments may have.
 pub fn is_open(frame: &[u8], headers: &Headers) -> bool {
     let at = usize::from(headers.transport_at);
-    headers.transport == Transport::Tcp
+    headers.transport == IpProtocol::Tcp
         && headers.payload() > 0
         && headers.payload().is_multiple_of(size_of(headers))
         && headers.vnet.checksum == Some((headers.transport_at, 16))

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::checksum::{fold, replace, replace_in_sum, sum};
-use super::headers::{Destination, Headers, Transport};
+use super::headers::{Destination, Headers, IpProtocol};
 use super::vnet::VNET_LEN;
 
 pub(super) const FIN: u8 = 0x01;
@@ -34,7 +34,7 @@ pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: b
     if marked {
         mark(header, headers.destination);
     }
-    let cwr = headers.transport == Transport::Tcp && header[usize::from(headers.transport_at) + 13] & CWR != 0;
+    let cwr = headers.transport == IpProtocol::Tcp && header[usize::from(headers.transport_at) + 13] & CWR != 0;
     out[..VNET_LEN].copy_from_slice(&vnet.bytes(headers.payload_at, cwr));
     &packet[payload_at + begin..payload_at + end]
 }
@@ -54,7 +54,7 @@ fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
     }
     let at = usize::from(headers.transport_at);
     let (whole, part) = (headers.length - headers.transport_at, length - headers.transport_at);
-    let checksum_at = if headers.transport == Transport::Tcp {
+    let checksum_at = if headers.transport == IpProtocol::Tcp {
         let sequence = u32::from(word(header, at + 4)) << 16 | u32::from(word(header, at + 6));
         let sequence = sequence.wrapping_add(u32::from(run.start) * u32::from(size));
         header[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
@@ -106,7 +106,7 @@ pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, marked: bool
         let at = usize::from(start) + usize::from(offset);
         let checksum = match !fold(sum(&out[usize::from(start)..])) {
             // In UDP, 0 means no checksum.
-            0 if headers.transport == Transport::Udp => 0xffff,
+            0 if headers.transport == IpProtocol::Udp => 0xffff,
             checksum => checksum,
         };
         set_word(out, at, checksum);

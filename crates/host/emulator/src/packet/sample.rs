@@ -4,7 +4,7 @@ use super::vnet::VNET_LEN;
 
 /// A packet as a kernel would hand it over.
 #[derive(Clone)]
-pub(crate) struct Sample {
+pub(crate) struct PacketSample {
     pub(crate) v6: bool,
     pub(crate) tcp: bool,
     /// Words of IPv4 options, or IPv6 extension headers of 8 bytes, or words of TCP options.
@@ -22,7 +22,7 @@ pub(crate) struct Sample {
 }
 
 /// Without the payload's bytes.
-impl std::fmt::Debug for Sample {
+impl std::fmt::Debug for PacketSample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
             v6,
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Sample {
     }
 }
 
-impl Default for Sample {
+impl Default for PacketSample {
     fn default() -> Self {
         Self {
             v6: false,
@@ -64,7 +64,7 @@ impl Default for Sample {
     }
 }
 
-impl Sample {
+impl PacketSample {
     pub(crate) fn transport_at(&self) -> usize {
         if self.v6 { 40 + self.ip_extra * 8 } else { 20 + self.ip_extra * 4 }
     }

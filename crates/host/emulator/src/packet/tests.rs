@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use super::sample::{Sample, naive_sum};
+use super::sample::{PacketSample, naive_sum};
 use super::*;
 
-fn samples() -> impl Strategy<Value = Sample> {
+fn samples() -> impl Strategy<Value = PacketSample> {
     let bits = (any::<bool>(), any::<bool>(), 0usize..4, 0usize..11, 0u8..4);
     let fields = (any::<u16>(), any::<u32>(), any::<u8>(), 1u16..3000, any::<(u16, u16)>());
     (bits, fields, prop::collection::vec(any::<u8>(), 0..20_000)).prop_map(
-        |((v6, tcp, ip_extra, tcp_options, ecn), (id, sequence, flags, size, ports), payload)| Sample {
+        |((v6, tcp, ip_extra, tcp_options, ecn), (id, sequence, flags, size, ports), payload)| PacketSample {
             v6,
             tcp,
             ip_extra,
@@ -21,14 +21,14 @@ fn samples() -> impl Strategy<Value = Sample> {
             size,
             ports,
             payload,
-            ..Sample::default()
+            ..PacketSample::default()
         },
     )
 }
 
 /// Returns the packets that the NIC of the receiving host's kernel makes of a frame: from its virtio header and the
 /// position of its headers only, with every length and checksum recomputed.
-fn receive(frame: &[u8], sample: &Sample) -> Vec<Vec<u8>> {
+fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
     let (vnet, packet) = frame.split_at(VNET_LEN);
     let le = |at: usize| usize::from(u16::from_le_bytes([vnet[at], vnet[at + 1]]));
     let be = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
@@ -49,7 +49,7 @@ fn receive(frame: &[u8], sample: &Sample) -> Vec<Vec<u8>> {
     if sample.tcp && vnet[1] != 0 {
         assert_eq!(vnet[1] & 0x80 != 0, packet[at + 13] & 0x80 != 0, "CWR is told");
     }
-    // Cut by the plain code of `Sample::wire`, from the fields that are in the packet.
+    // Cut by the plain code of `PacketSample::wire`, from the fields that are in the packet.
     let mut as_read = sample.clone();
     as_read.ecn = if sample.v6 { packet[1] >> 4 } else { packet[1] };
     as_read.id = if sample.v6 { 0 } else { be(4) };
@@ -108,7 +108,7 @@ proptest! {
     /// A wrong IPv4 checksum stays wrong: nothing is mended.
     #[test]
     fn a_broken_header_stays_broken(sample in samples(), wrong in 1u16..0xffff) {
-        let sample = Sample { v6: false, ecn: 1, ..sample };
+        let sample = PacketSample { v6: false, ecn: 1, ..sample };
         let mut frame = sample.frame();
         let at = VNET_LEN + 10;
         let broken = u16::from_be_bytes([frame[at], frame[at + 1]]) ^ wrong;
@@ -162,7 +162,7 @@ fn read_and_write(frame: &[u8]) {
 #[test]
 fn frames_without_anything_are_truncated() {
     for length in 0..=VNET_LEN {
-        assert_eq!(Headers::parse(&vec![0; length]), Err(Fault::Truncated));
+        assert_eq!(Headers::parse(&vec![0; length]), Err(DropReason::Truncated));
     }
 }
 
@@ -179,14 +179,14 @@ fn giant_frames_are_faults() {
 
 #[test]
 fn a_jumbogram_is_malformed() {
-    let mut frame = Sample { v6: true, payload: vec![0; 100], ..Sample::default() }.frame();
+    let mut frame = PacketSample { v6: true, payload: vec![0; 100], ..PacketSample::default() }.frame();
     frame[VNET_LEN + 4..VNET_LEN + 6].fill(0);
-    assert_eq!(Headers::parse(&frame), Err(Fault::Malformed));
+    assert_eq!(Headers::parse(&frame), Err(DropReason::Malformed));
 }
 
 #[test]
 fn segmentation_that_does_not_fit_is_malformed() {
-    let sample = Sample { payload: vec![0; 5000], ..Sample::default() };
+    let sample = PacketSample { payload: vec![0; 5000], ..PacketSample::default() };
     let change = |at: usize, to: u8| {
         let mut frame = sample.frame();
         frame[at] = to;
@@ -195,31 +195,31 @@ fn segmentation_that_does_not_fit_is_malformed() {
     assert!(change(1, 1).is_ok());
     // IPv6's, UDP's, an unknown one; no checksum; checksums elsewhere; segments of nothing.
     for (at, to) in [(1, 4), (1, 5), (1, 2), (0, 0), (6, 24), (8, 6)] {
-        assert_eq!(change(at, to), Err(Fault::Malformed), "{at} {to}");
+        assert_eq!(change(at, to), Err(DropReason::Malformed), "{at} {to}");
     }
     let mut frame = sample.frame();
     frame[4..6].fill(0);
-    assert_eq!(Headers::parse(&frame), Err(Fault::Malformed));
+    assert_eq!(Headers::parse(&frame), Err(DropReason::Malformed));
 }
 
 #[test]
 fn fragments_have_no_ports() {
     let flow = |ports, fragment: u8| {
-        let mut frame = Sample { ports, payload: vec![0; 100], ..Sample::default() }.frame();
+        let mut frame = PacketSample { ports, payload: vec![0; 100], ..PacketSample::default() }.frame();
         frame[VNET_LEN + 6] = fragment;
         frame[0] = 0;
         Headers::parse(&frame).unwrap()
     };
     assert_eq!(flow((1, 2), 0x20).flow, flow((3, 4), 0x20).flow);
     assert_ne!(flow((1, 2), 0x40).flow, flow((3, 4), 0x40).flow);
-    assert_eq!(flow((1, 2), 0x20).transport, Transport::Other);
+    assert_eq!(flow((1, 2), 0x20).transport, IpProtocol::Other);
 }
 
 #[test]
 fn acknowledgements_alone_are_control() {
-    let control = |sample: Sample| Headers::parse(&sample.frame()).unwrap().is_control();
-    assert!(control(Sample::default()));
-    assert!(control(Sample { v6: true, ..Sample::default() }));
-    assert!(!control(Sample { payload: vec![1], ..Sample::default() }));
-    assert!(!control(Sample { tcp: false, ..Sample::default() }));
+    let control = |sample: PacketSample| Headers::parse(&sample.frame()).unwrap().is_control();
+    assert!(control(PacketSample::default()));
+    assert!(control(PacketSample { v6: true, ..PacketSample::default() }));
+    assert!(!control(PacketSample { payload: vec![1], ..PacketSample::default() }));
+    assert!(!control(PacketSample { tcp: false, ..PacketSample::default() }));
 }

@@ -84,7 +84,7 @@ impl Ahead {
         Self {
             delay: self.delay + params.delay(),
             per_byte: self.per_byte
-                + Span::from_unsigned_ps(rate.time_for(Bytes::new(1 << 10)).unsigned_ps().div_ceil(1 << 10)),
+                + Span::from_unsigned_ps(rate.tx_time(Bytes::new(1 << 10)).unsigned_ps().div_ceil(1 << 10)),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use fabric::HostId;
 use units::{Span, Time};
 
-use super::frames::Frames;
-use super::port::Segment;
+use super::frames::PacketBuffers;
+use super::port::PortSegment;
 use crate::packet::Headers;
 
 /// A packet for a host: some of the segments of one that a host has sent.
@@ -27,7 +27,7 @@ pub(crate) struct Delivery<'a> {
 
 /// Adjacent segments of one packet with the same fate, held for those that may follow.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct SegmentRun {
     frame: u32,
     first: u16,
     past: u16,
@@ -41,7 +41,7 @@ pub(crate) struct Hold {
     host: HostId,
     coalesce: Span,
     /// At most one of a packet, in the order of their beginning.
-    runs: Vec<Run>,
+    runs: Vec<SegmentRun>,
 }
 
 impl Hold {
@@ -52,8 +52,8 @@ impl Hold {
     /// Adds a segment that arrives. Returns the deadline of the packet that it began to hold, if any.
     pub(crate) fn arrive(
         &mut self,
-        segment: &Segment,
-        frames: &mut Frames,
+        segment: &PortSegment,
+        frames: &mut PacketBuffers,
         deliver: &mut impl FnMut(Delivery),
     ) -> Option<Time> {
         let now = segment.arrived;
@@ -95,15 +95,15 @@ impl Hold {
     }
 
     /// Delivers all packets that are due by now.
-    pub(crate) fn flush(&mut self, now: Time, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+    pub(crate) fn flush(&mut self, now: Time, frames: &mut PacketBuffers, deliver: &mut impl FnMut(Delivery)) {
         while let Some(at) = self.runs.iter().position(|run| run.due <= now) {
             let run = self.runs.remove(at);
             self.hand_over(run, run.due, frames, deliver);
         }
     }
 
-    fn run_of(&self, segment: &Segment) -> Run {
-        Run {
+    fn run_of(&self, segment: &PortSegment) -> SegmentRun {
+        SegmentRun {
             frame: segment.frame,
             first: segment.index,
             past: segment.index + 1,
@@ -112,7 +112,7 @@ impl Hold {
         }
     }
 
-    fn hand_over(&self, run: Run, due: Time, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+    fn hand_over(&self, run: SegmentRun, due: Time, frames: &mut PacketBuffers, deliver: &mut impl FnMut(Delivery)) {
         let frame = frames.get(run.frame);
         deliver(Delivery {
             host: self.host,

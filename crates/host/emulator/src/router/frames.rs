@@ -8,13 +8,13 @@ use fabric::HostId;
 use crate::packet::{Headers, VNET_LEN, is_open, join, joined};
 
 /// The longest frame of a device: an IP packet and the virtio header.
-pub(crate) const LONGEST: usize = VNET_LEN + 65_535;
+pub(crate) const MAX: usize = VNET_LEN + 65_535;
 
 /// Sizes of buffers. A packet that is longer than the last but one swaps its buffer with the reader's, without a copy.
-const CLASSES: [usize; 3] = [2_048, 16_384, LONGEST];
+const CLASSES: [usize; 3] = [2_048, 16_384, MAX];
 
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub(crate) struct PacketBuffer {
     /// Whole buffers; the packet is `length` of it.
     buffer: Vec<u8>,
     length: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Frame {
     pub(crate) left: u16,
 }
 
-impl Frame {
+impl PacketBuffer {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
@@ -32,8 +32,8 @@ impl Frame {
 
 /// Packets by number; a number is used again when all segments of the packet are gone.
 #[derive(Debug)]
-pub(crate) struct Frames {
-    slots: Vec<Frame>,
+pub(crate) struct PacketBuffers {
+    slots: Vec<PacketBuffer>,
     free: Vec<u32>,
     spare: [Vec<Vec<u8>>; CLASSES.len()],
     /// By flow: the newest packet, as long as others may be joined to it.
@@ -42,7 +42,7 @@ pub(crate) struct Frames {
     limit: usize,
 }
 
-impl Frames {
+impl PacketBuffers {
     /// At most `limit` bytes of buffers are held.
     pub(crate) fn new(limit: usize) -> Self {
         Self { slots: Vec::new(), free: Vec::new(), spare: Default::default(), open: BTreeMap::new(), held: 0, limit }
@@ -57,13 +57,13 @@ impl Frames {
         }
         self.held += CLASSES[class];
         let mut kept = self.spare[class].pop().unwrap_or_else(|| vec![0; CLASSES[class]]);
-        if class == CLASSES.len() - 1 && buffer.len() == LONGEST {
+        if class == CLASSES.len() - 1 && buffer.len() == MAX {
             std::mem::swap(&mut kept, buffer);
         } else {
             kept[..length].copy_from_slice(&buffer[..length]);
         }
         let left = headers.segments();
-        let frame = Frame { buffer: kept, length, headers, to, left };
+        let frame = PacketBuffer { buffer: kept, length, headers, to, left };
         if let Some(number) = self.free.pop() {
             self.slots[number as usize] = frame;
             return Some(number);
@@ -113,7 +113,7 @@ impl Frames {
         Some((number, index))
     }
 
-    pub(crate) fn get(&self, number: u32) -> &Frame {
+    pub(crate) fn get(&self, number: u32) -> &PacketBuffer {
         &self.slots[number as usize]
     }
 
@@ -146,15 +146,15 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::sample::Sample;
+    use crate::packet::sample::PacketSample;
 
-    fn keep(frames: &mut Frames, payload: usize) -> Option<u32> {
-        let frame = Sample { payload: vec![3; payload], ..Sample::default() }.frame();
+    fn keep(frames: &mut PacketBuffers, payload: usize) -> Option<u32> {
+        let frame = PacketSample { payload: vec![3; payload], ..PacketSample::default() }.frame();
         let headers = Headers::parse(&frame).unwrap();
-        let mut buffer = vec![0; LONGEST];
+        let mut buffer = vec![0; MAX];
         buffer[..frame.len()].copy_from_slice(&frame);
         let kept = frames.keep(&mut buffer, frame.len(), headers, HostId(0));
-        assert_eq!(buffer.len(), LONGEST, "the reader's buffer is as good as new");
+        assert_eq!(buffer.len(), MAX, "the reader's buffer is as good as new");
         if let Some(number) = kept {
             assert_eq!(frames.get(number).bytes(), frame);
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn packets_of_every_size_are_kept_and_their_buffers_used_again() {
-        let mut frames = Frames::new(1 << 20);
+        let mut frames = PacketBuffers::new(1 << 20);
         for _ in 0..100 {
             let kept: Vec<u32> = [0, 1448, 15_000, 60_000].map(|it| keep(&mut frames, it).unwrap()).into();
             assert_eq!(frames.count(), 4);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn no_more_is_held_than_the_limit() {
-        let mut frames = Frames::new(2 * LONGEST);
+        let mut frames = PacketBuffers::new(2 * MAX);
         let first = keep(&mut frames, 60_000).unwrap();
         keep(&mut frames, 60_000).unwrap();
         assert_eq!(keep(&mut frames, 0), None);

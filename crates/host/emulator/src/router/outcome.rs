@@ -7,7 +7,7 @@ use crate::lateness::Lateness;
 
 /// Packets that the router did not pass on, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Refused {
+pub struct RefusedPackets {
     /// Neither IPv4 nor IPv6, or headers that contradict themselves.
     pub malformed: u64,
     /// Packets shorter than their headers state.
@@ -48,7 +48,7 @@ pub struct RouterOutcome {
     /// Packets written to hosts; several segments of one packet may be one.
     pub packets_written: u64,
     /// Packets not passed on.
-    pub refused: Refused,
+    pub refused: RefusedPackets,
     /// Packets that hosts' devices dropped because the router did not read them in time.
     pub device_drops: u64,
     /// Number of packets missing from captures because the disk was too slow or full.

@@ -16,12 +16,12 @@ use units::{Span, Time, mix64};
 use super::RunStart;
 use super::alarm::Alarm;
 use super::delivery::{Delivery, Hold};
-use super::frames::Frames;
-use super::outcome::Refused;
-use super::port::{Left, OutputPort, Segment};
-use super::samples::Samples;
+use super::frames::PacketBuffers;
+use super::outcome::RefusedPackets;
+use super::port::{OutputPort, PortSegment, SegmentOutcome};
+use super::samples::PortSampler;
 use crate::namespace::Addresses;
-use crate::packet::{Destination, Fault, Headers};
+use crate::packet::{Destination, DropReason, Headers};
 
 /// Buffers that all queues together may hold.
 const MEMORY: usize = 2 << 30;
@@ -36,14 +36,14 @@ pub(crate) trait Observer {
     fn deliver(&mut self, delivery: Delivery);
 
     /// A segment's last bit leaves the port of a watched link.
-    fn depart(&mut self, departure: Departure) {
+    fn depart(&mut self, departure: PortDeparture) {
         let _ = departure;
     }
 }
 
 /// A segment that leaves a watched port.
 #[derive(Debug)]
-pub(crate) struct Departure<'a> {
+pub(crate) struct PortDeparture<'a> {
     pub(crate) link: LinkId,
     pub(crate) time: Time,
     /// The packet as it was sent, behind its virtio header.
@@ -55,7 +55,7 @@ pub(crate) struct Departure<'a> {
 
 /// Node at the far end of a link.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextHop {
     Host(HostId),
     Switch(NodeId),
 }
@@ -73,7 +73,7 @@ enum Event {
 
 /// Parts of a network, for [`Plane::new`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct PlaneInputs<'a> {
     pub(crate) network: &'a Network,
     pub(crate) routes: &'a Routes,
     pub(crate) addresses: &'a Addresses,
@@ -95,38 +95,38 @@ pub(crate) struct Plane {
     routes: Routes,
     addresses: Addresses,
     mtu: u16,
-    next: Vec<Next>,
+    next: Vec<NextHop>,
     watched: Vec<bool>,
     /// By node.
     switch_salt: Vec<u64>,
     ports: Vec<OutputPort>,
     /// Segments on each link, with the time of their arrival, in that order.
-    links: Vec<VecDeque<Segment>>,
+    links: Vec<VecDeque<PortSegment>>,
     /// True for a port with a pending service event.
     served: Vec<bool>,
     holds: Vec<Hold>,
-    frames: Frames,
+    frames: PacketBuffers,
     /// One arrival a link, that of the first segment on it.
     events: BinaryHeap<Reverse<(Time, Event)>>,
     alarm: Alarm,
     /// All events due by then have been processed.
     done: Time,
-    samples: Samples,
-    refused: Refused,
+    samples: PortSampler,
+    refused: RefusedPackets,
     accepted: u64,
     /// True if consecutive packets of a flow are kept as one: they may be delivered together.
     joins: bool,
     /// For [`Port::enqueue`], empty between calls.
-    left: Vec<Left>,
+    left: Vec<SegmentOutcome>,
 }
 
 impl Plane {
-    pub(crate) fn new(parts: &Parts) -> Self {
+    pub(crate) fn new(parts: &PlaneInputs) -> Self {
         let network = parts.network;
         let links = network.links();
         let to = |link: &fabric::Link| match network.nodes()[link.to.index()].kind {
-            NodeKind::Host(host) => Next::Host(host),
-            NodeKind::Switch => Next::Switch(link.to),
+            NodeKind::Host(host) => NextHop::Host(host),
+            NodeKind::Switch => NextHop::Switch(link.to),
         };
         // A host hands its NIC few packets at a time, so its port is a FIFO whatever is configured.
         let port = |link: usize, salt| match network.nodes()[links[link].from.index()].kind {
@@ -145,12 +145,12 @@ impl Plane {
             links: vec![VecDeque::new(); links.len()],
             served: vec![false; links.len()],
             holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
-            frames: Frames::new(MEMORY),
+            frames: PacketBuffers::new(MEMORY),
             events: BinaryHeap::new(),
             alarm: Alarm::new(network, parts.coalesce),
             done: Time::ZERO,
-            samples: Samples::new(parts.series, links.len()),
-            refused: Refused::default(),
+            samples: PortSampler::new(parts.series, links.len()),
+            refused: RefusedPackets::default(),
             accepted: 0,
             zero: Arc::clone(parts.zero),
             joins: parts.join && !parts.coalesce.is_zero(),
@@ -173,8 +173,8 @@ impl Plane {
     ) {
         let headers = match Headers::parse(&buffer[..length]) {
             Ok(headers) => headers,
-            Err(Fault::Malformed) => return self.refused.malformed += 1,
-            Err(Fault::Truncated) => return self.refused.truncated += 1,
+            Err(DropReason::Malformed) => return self.refused.malformed += 1,
+            Err(DropReason::Truncated) => return self.refused.truncated += 1,
         };
         if headers.wire_length(0) > self.mtu {
             return self.refused.too_long += 1;
@@ -197,7 +197,7 @@ impl Plane {
         let card = self.network.uplink(host).index();
         for index in 0..headers.segments() {
             self.accepted += 1;
-            let segment = Segment {
+            let segment = PortSegment {
                 frame,
                 index: first + index,
                 arrived: now,
@@ -247,12 +247,12 @@ impl Plane {
         self.frames.count()
     }
 
-    pub(crate) fn refused(&mut self) -> &mut Refused {
+    pub(crate) fn refused(&mut self) -> &mut RefusedPackets {
         &mut self.refused
     }
 
     /// Returns the outcome of the links, the samples, and the refused packets.
-    pub(crate) fn finish(self) -> (Vec<LinkOutcome>, Vec<PortSample>, Refused) {
+    pub(crate) fn finish(self) -> (Vec<LinkOutcome>, Vec<PortSample>, RefusedPackets) {
         let params = |link: usize| self.network.port(LinkId(link as u32));
         let links = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
         (links, self.samples.taken, self.refused)
@@ -266,11 +266,11 @@ impl Plane {
             self.events.push(Reverse((next.arrived, Event::Arrival(link))));
         }
         match self.next[link as usize] {
-            Next::Switch(switch) => {
+            NextHop::Switch(switch) => {
                 let port = self.choose(switch, segment.frame, segment.arrived);
                 self.enqueue(port.index(), segment, observer);
             }
-            Next::Host(host) => {
+            NextHop::Host(host) => {
                 let hold = &mut self.holds[host.index()];
                 if let Some(due) = hold.arrive(&segment, &mut self.frames, &mut |it| observer.deliver(it)) {
                     self.events.push(Reverse((due, Event::Flush(host.0))));
@@ -308,7 +308,7 @@ impl Plane {
         outages.cut(self.of_run(from).unwrap_or(Time::ZERO), until)
     }
 
-    fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
+    fn enqueue(&mut self, link: usize, segment: PortSegment, observer: &mut impl Observer) {
         let params = self.network.port(LinkId(link as u32));
         let mut left = std::mem::take(&mut self.left);
         self.ports[link].enqueue(params, segment, &mut left);
@@ -340,19 +340,21 @@ impl Plane {
     }
 
     /// Segments leave a port.
-    fn depart(&mut self, link: usize, left: &mut Vec<Left>, observer: &mut impl Observer) {
+    fn depart(&mut self, link: usize, left: &mut Vec<SegmentOutcome>, observer: &mut impl Observer) {
         let delay = self.network.port(LinkId(link as u32)).delay();
         for left in left.drain(..) {
             let (mut segment, passage) = match left {
-                Left::Sent { segment, passage } | Left::Lost { segment, passage } => (segment, passage),
-                Left::Dropped { segment } => {
+                SegmentOutcome::Sent { segment, passage } | SegmentOutcome::Lost { segment, passage } => {
+                    (segment, passage)
+                }
+                SegmentOutcome::Dropped { segment } => {
                     self.frames.release(segment.frame, 1);
                     continue;
                 }
             };
             if self.watched[link] {
                 let frame = self.frames.get(segment.frame);
-                observer.depart(Departure {
+                observer.depart(PortDeparture {
                     link: LinkId(link as u32),
                     time: passage.arrives - delay,
                     frame: frame.bytes(),
@@ -361,7 +363,7 @@ impl Plane {
                     marked: segment.marked,
                 });
             }
-            let lost = matches!(left, Left::Lost { .. });
+            let lost = matches!(left, SegmentOutcome::Lost { .. });
             let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
             if cut {
                 self.ports[link].lose(&segment);

@@ -1,12 +1,14 @@
 //! A port of the network, as in the simulator (`fabric`), and the packets that leave it.
 
 use experiment::{ByKind, LinkOutcome};
-use fabric::{Arrival, DropCause, Item, Occupancy, Passage, Port, PortExtras, PortMode, PortOutlet, PortParams};
+use fabric::{
+    Arrival, DropCause, Occupancy, Port, PortExtras, PortMode, PortOutlet, PortParams, PortTransit, QueueItem,
+};
 use units::Time;
 
 /// One packet on the wire, on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Segment {
+pub(crate) struct PortSegment {
     /// Its packet.
     pub(crate) frame: u32,
     /// Its index among the packet's segments.
@@ -25,7 +27,7 @@ pub(crate) struct Segment {
     pub(crate) flow: u32,
 }
 
-impl Item for Segment {
+impl QueueItem for PortSegment {
     #[inline]
     fn arrival(&self) -> Arrival {
         Arrival {
@@ -48,7 +50,7 @@ impl Item for Segment {
 #[derive(Debug)]
 pub(crate) struct OutputPort {
     port: Port,
-    extras: PortExtras<Segment>,
+    extras: PortExtras<PortSegment>,
     salt: u64,
     lost: ByKind,
     /// Lost because the link was down.
@@ -57,41 +59,41 @@ pub(crate) struct OutputPort {
 
 /// A segment that leaves a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Left {
+pub(crate) enum SegmentOutcome {
     /// On the link. Marked if this port or one before has marked it.
-    Sent { segment: Segment, passage: Passage },
+    Sent { segment: PortSegment, passage: PortTransit },
     /// Sent, and lost by the link.
-    Lost { segment: Segment, passage: Passage },
+    Lost { segment: PortSegment, passage: PortTransit },
     /// Dropped by the port.
-    Dropped { segment: Segment },
+    Dropped { segment: PortSegment },
 }
 
 /// Collects the segments that leave a port.
-struct Leaving<'a> {
-    left: &'a mut Vec<Left>,
+struct DepartureCollector<'a> {
+    left: &'a mut Vec<SegmentOutcome>,
     lost: &'a mut ByKind,
 }
 
-impl PortOutlet<Segment> for Leaving<'_> {
-    fn send(&mut self, mut segment: Segment, passage: Passage) {
+impl PortOutlet<PortSegment> for DepartureCollector<'_> {
+    fn send(&mut self, mut segment: PortSegment, passage: PortTransit) {
         segment.marked |= passage.marked;
-        self.left.push(Left::Sent { segment, passage });
+        self.left.push(SegmentOutcome::Sent { segment, passage });
     }
 
-    fn discard(&mut self, segment: Segment, _: DropCause) {
+    fn discard(&mut self, segment: PortSegment, _: DropCause) {
         count_lost(self.lost, &segment);
-        self.left.push(Left::Dropped { segment });
+        self.left.push(SegmentOutcome::Dropped { segment });
     }
 
-    fn lose(&mut self, mut segment: Segment, passage: Passage) {
+    fn lose(&mut self, mut segment: PortSegment, passage: PortTransit) {
         segment.marked |= passage.marked;
         count_lost(self.lost, &segment);
-        self.left.push(Left::Lost { segment, passage });
+        self.left.push(SegmentOutcome::Lost { segment, passage });
     }
 }
 
 /// Counts a segment that was lost: TCP without payload is an acknowledgement.
-fn count_lost(lost: &mut ByKind, segment: &Segment) {
+fn count_lost(lost: &mut ByKind, segment: &PortSegment) {
     let kind = if segment.control { &mut lost.acks } else { &mut lost.data };
     *kind += 1;
 }
@@ -109,24 +111,24 @@ impl OutputPort {
 
     /// All ports here are served with their extras: sockets cost far more than a branch saves. The router looks settings
     /// up by link.
-    fn new(extras: PortExtras<Segment>, salt: u64) -> Self {
+    fn new(extras: PortExtras<PortSegment>, salt: u64) -> Self {
         Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), cut: 0 }
     }
 
     /// Queues a segment that arrives. Departing segments are added to `left`: this one or others.
-    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) {
-        let mut outlet = Leaving { left, lost: &mut self.lost };
+    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: PortSegment, left: &mut Vec<SegmentOutcome>) {
+        let mut outlet = DepartureCollector { left, lost: &mut self.lost };
         self.extras.enqueue(&mut self.port, params, self.salt, segment, &mut outlet);
     }
 
     /// Replays the service that begins before `until`. Departing packets are added to `left`.
-    pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<Left>) {
-        let mut outlet = Leaving { left, lost: &mut self.lost };
+    pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<SegmentOutcome>) {
+        let mut outlet = DepartureCollector { left, lost: &mut self.lost };
         self.extras.advance(&mut self.port, params, self.salt, until, &mut outlet);
     }
 
     /// The link is down and loses a segment that left.
-    pub(crate) fn lose(&mut self, segment: &Segment) {
+    pub(crate) fn lose(&mut self, segment: &PortSegment) {
         self.cut += 1;
         count_lost(&mut self.lost, segment);
     }

@@ -6,14 +6,14 @@ use units::{Span, Time};
 
 /// Samples of ports' queues at equal distances.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(super) struct PortSampler {
     pub(super) ports: Vec<LinkId>,
     interval: Span,
     next_at: Time,
     pub(super) taken: Vec<PortSample>,
 }
 
-impl Samples {
+impl PortSampler {
     pub(super) fn new(config: &SeriesConfig, links: usize) -> Self {
         let mut ports: Vec<LinkId> = config.ports.iter().copied().filter(|it| it.index() < links).collect();
         ports.sort_unstable();

@@ -4,17 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, CoDel, Discipline, Ecn, Exit, FqCoDel, HostId, InService, Item, LinkClass, LinkId, Losses,
-    MarkAt, Network, Passage, Phantom, PlainPort, PortConfig, QueuedPort, Response, Routes,
+    Arrival, Builder, CoDel, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, LinkClass, LinkId, Losses,
+    MarkAt, Network, Phantom, PlainPort, PortConfig, PortTransit, QueueItem, QueuedPort, Routes,
 };
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 use super::RunStart;
 use super::delivery::Delivery;
-use super::plane::{Departure, Observer, Parts, Plane};
+use super::plane::{Observer, Plane, PlaneInputs, PortDeparture};
 use crate::namespace::{Addresses, plan};
-use crate::packet::sample::Sample;
+use crate::packet::sample::PacketSample;
 use crate::packet::{Headers, render, whole_segment};
 
 const SEED: u64 = 11;
@@ -44,7 +44,7 @@ fn middles() -> impl Strategy<Value = PortConfig> {
     let plain = PortConfig { buffer: Bytes::new(60_000), ..PortConfig::new(Rate::from_gbps(1), Span::from_us(50)) };
     let red = Ecn { min: Bytes::new(3_000), max: Bytes::new(30_000), max_probability: Frac::HALF };
     let step = Ecn { min: Bytes::new(15_000), max: Bytes::new(15_000), max_probability: Frac::ONE };
-    let codel = CoDel { target: Span::from_us(20), interval: Span::from_us(100), response: Response::Mark };
+    let codel = CoDel { target: Span::from_us(20), interval: Span::from_us(100), response: EcnResponse::Mark };
     let phantom = Phantom { size: Bytes::new(50_000), drain: Frac::ratio(9, 10), ecn: red };
     prop::sample::select(vec![
         plain,
@@ -66,7 +66,7 @@ fn wait(most: Span) -> impl Strategy<Value = Span> {
 }
 
 /// Load: packets of all senders for the fourth host, in order of time.
-fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
+fn loads() -> impl Strategy<Value = Vec<(Time, u8, PacketSample)>> {
     let one = (
         wait(Span::from_us(60)),
         0..SENDERS,
@@ -83,7 +83,11 @@ fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
             now += wait;
             let payload = (0..length).map(|at| (at * 7 + usize::from(sender)) as u8).collect();
             let ports = (1000 + port, 5201);
-            (now, sender, Sample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..Sample::default() })
+            (
+                now,
+                sender,
+                PacketSample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..PacketSample::default() },
+            )
         };
         packets.into_iter().map(sample).collect()
     })
@@ -96,7 +100,7 @@ fn looks() -> impl Strategy<Value = Vec<Time>> {
 
 /// Events seen by an observer.
 #[derive(Default)]
-struct Seen {
+struct RouterEvents {
     /// By segment delivered: its time, and a digest of the packet on the wire.
     delivered: Vec<(Time, u64)>,
     /// By delivery: its due time, the number of segments, and the flow.
@@ -116,7 +120,7 @@ fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(bytes.len() as u64, |hash, &byte| mix64(hash ^ u64::from(byte)))
 }
 
-impl Observer for Seen {
+impl Observer for RouterEvents {
     fn deliver(&mut self, delivery: Delivery) {
         assert_eq!(delivery.host, HostId(3));
         self.late = self.late.max(self.now.saturating_since(delivery.due));
@@ -130,23 +134,23 @@ impl Observer for Seen {
         }
     }
 
-    fn depart(&mut self, departure: Departure) {
+    fn depart(&mut self, departure: PortDeparture) {
         let mut bytes = Vec::new();
         whole_segment(departure.frame, departure.headers, departure.segment, departure.marked, &mut bytes);
         self.departed.push((departure.time, digest(&bytes)));
     }
 }
 
-struct Ran {
-    seen: Seen,
+struct RouterRun {
+    seen: RouterEvents,
     links: Vec<experiment::LinkOutcome>,
     held: usize,
 }
 
 /// Runs a load through the plane, which receives the time when it requests it, and at `looks`.
-fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[Time]) -> Ran {
+fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, looks: &[Time]) -> RouterRun {
     let routes = Routes::new(network).unwrap();
-    let mut plane = Plane::new(&Parts {
+    let mut plane = Plane::new(&PlaneInputs {
         network,
         routes: &routes,
         addresses: &Addresses::new(&plan(network).unwrap()),
@@ -158,7 +162,7 @@ fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[
         mtu: MTU,
         zero: &begun_at(Time::ZERO),
     });
-    let mut seen = Seen::default();
+    let mut seen = RouterEvents::default();
     let mut looks = looks.to_vec();
     looks.sort_unstable();
     let mut looks = looks.into_iter().peekable();
@@ -180,17 +184,17 @@ fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[
         look(&mut plane, next, &mut seen);
     }
     let held = plane.frames_held();
-    assert_eq!(*plane.refused(), super::Refused::default());
-    Ran { seen, links: plane.finish().0, held }
+    assert_eq!(*plane.refused(), super::RefusedPackets::default());
+    RouterRun { seen, links: plane.finish().0, held }
 }
 
-fn look(plane: &mut Plane, now: Time, seen: &mut Seen) {
+fn look(plane: &mut Plane, now: Time, seen: &mut RouterEvents) {
     seen.now = now;
     plane.advance(now, seen);
 }
 
 #[derive(Clone)]
-struct Packet {
+struct TestPacket {
     now: Time,
     identity: u64,
     size: u32,
@@ -202,7 +206,7 @@ struct Packet {
     place: (usize, usize),
 }
 
-impl Item for Packet {
+impl QueueItem for TestPacket {
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control, ecn_capable, .. } = *self;
         Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
@@ -215,11 +219,11 @@ impl Item for Packet {
 
 /// Feeds a port all its arrivals, in order. Returns the packets that arrive at the link's far end, and the numbers of
 /// dropped and lost packets.
-fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (Vec<Packet>, u64, u64) {
+fn feed(network: &Network, link: LinkId, arriving: Vec<TestPacket>, card: bool) -> (Vec<TestPacket>, u64, u64) {
     let params = network.port(link);
     let salt = mix64(SEED) ^ u64::from(link.0) << 20;
     let (mut out, mut drops) = (Vec::new(), 0);
-    let mut leave = |packet: Packet, passage: Passage| out.push((packet, passage));
+    let mut leave = |packet: TestPacket, passage: PortTransit| out.push((packet, passage));
     if card || params.config().is_plain() {
         let mut port = PlainPort::default();
         for packet in arriving {
@@ -230,7 +234,7 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
         }
     } else {
         let mut port = QueuedPort::new(params.config());
-        let mut exit = |packet: Packet, exit| match exit {
+        let mut exit = |packet: TestPacket, exit| match exit {
             Exit::Served(passage) => leave(packet, passage),
             Exit::Dropped | Exit::Evicted => drops += 1,
         };
@@ -244,24 +248,24 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
     }
     let sent = out.len();
     let mut losses = Losses::default();
-    let kept: Vec<Packet> = out
+    let kept: Vec<TestPacket> = out
         .into_iter()
         .filter(|(packet, _)| !losses.loses(params, salt, &packet.arrival()))
-        .map(|(packet, passage)| Packet { now: passage.arrives, marked: packet.marked | passage.marked, ..packet })
+        .map(|(packet, passage)| TestPacket { now: passage.arrives, marked: packet.marked | passage.marked, ..packet })
         .collect();
     let lost = (sent - kept.len()) as u64;
     (kept, drops, lost)
 }
 
 /// The same by feeding the ports one after another, each with all that ever arrives at it.
-fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)>, u64, u64) {
+fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time, u64)>, u64, u64) {
     let mut sent = vec![Vec::new(); usize::from(SENDERS)];
     let mut count = 0;
     for (place, (now, sender, sample)) in load.iter().enumerate() {
         let headers = Headers::parse(&sample.frame()).unwrap();
         for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
             count += 1;
-            sent[usize::from(*sender)].push(Packet {
+            sent[usize::from(*sender)].push(TestPacket {
                 now: *now,
                 identity: mix64(headers.flow ^ mix64(count)),
                 size: bytes.len() as u32,
@@ -282,7 +286,7 @@ fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)
     let at_switch = at_switch.into_iter().map(|it| it.2).collect();
     let (far, drops, lost) = feed(network, link(network, "left", "right"), at_switch, false);
     let (delivered, ..) = feed(network, link(network, "right", "d"), far, false);
-    let bytes = |packet: Packet| {
+    let bytes = |packet: TestPacket| {
         let (place, index) = packet.place;
         (packet.now, digest(&load[place].2.wire(|_| packet.marked)[index]))
     };
@@ -321,7 +325,7 @@ proptest! {
         let network = network(&middle);
         let mut trains: Vec<_> = flows.into_iter().zip(0..).map(|((v6, ecn, length, sequence, id), number)| {
             let payload = (0..length).map(|at| (at * 7) as u8).collect();
-            let whole = Sample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..Sample::default() };
+            let whole = PacketSample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..PacketSample::default() };
             train(&whole).into_iter()
         }).collect();
         let mut now = Time::ZERO;
@@ -338,7 +342,7 @@ proptest! {
         prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
         prop_assert_eq!(together.held, 0);
         prop_assert!(together.seen.late < Span::from_ns(20), "{} late", together.seen.late);
-        let sorted = |seen: &Seen| {
+        let sorted = |seen: &RouterEvents| {
             let mut digests: Vec<u64> = seen.delivered.iter().map(|segment| segment.1).collect();
             digests.sort_unstable();
             digests
@@ -366,7 +370,7 @@ proptest! {
         }
         prop_assert!(arrived.is_empty());
         // Each flow's segments arrive in the same order as without the other flow.
-        let order = |seen: &Seen| {
+        let order = |seen: &RouterEvents| {
             let flows = seen.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
             let mut order: Vec<_> = flows.zip(seen.delivered.iter().map(|it| it.1)).collect();
             order.sort_by_key(|it| it.0);
@@ -379,16 +383,16 @@ proptest! {
 #[test]
 fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
     let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
-    let sample = Sample { payload: vec![5; 14_480], ..Sample::default() };
+    let sample = PacketSample { payload: vec![5; 14_480], ..PacketSample::default() };
     let ran = run(&network, &[(Time::ZERO, 0, sample)], Span::from_us(100), &[]);
     assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
 }
 
 /// Returns a flow's packets one by one: the segments that a NIC would cut the sample into, each left to a NIC of its own.
-fn train(whole: &Sample) -> Vec<Sample> {
+fn train(whole: &PacketSample) -> Vec<PacketSample> {
     let chunks: Vec<&[u8]> = whole.payload.chunks(whole.size.into()).collect();
     let last = chunks.len() - 1;
-    let one = |(index, chunk): (usize, &&[u8])| Sample {
+    let one = |(index, chunk): (usize, &&[u8])| PacketSample {
         id: whole.id.wrapping_add(index as u16),
         sequence: whole.sequence.wrapping_add((index * usize::from(whole.size)) as u32),
         flags: if index == last { whole.flags } else { whole.flags & !0x09 },
@@ -402,28 +406,28 @@ fn train(whole: &Sample) -> Vec<Sample> {
 fn packets_that_continue_each_other_are_delivered_together() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     for (v6, flags, sequence) in [(false, 0x18, 7), (true, 0x18, u32::MAX - 9_000), (false, 0x11, 0), (true, 0x10, 5)] {
-        let whole = Sample { v6, flags, sequence, payload: vec![5; 100_000], ..Sample::default() };
-        let load: Vec<(Time, u8, Sample)> =
+        let whole = PacketSample { v6, flags, sequence, payload: vec![5; 100_000], ..PacketSample::default() };
+        let load: Vec<(Time, u8, PacketSample)> =
             (0..).step_by(12).zip(train(&whole)).map(|(us, it)| (Time::from_us(us), 0, it)).collect();
         let (alone, together) = (run(&network, &load, Span::ZERO, &[]), run(&network, &load, Span::from_us(100), &[]));
         assert_eq!(alone.seen.deliveries.len(), 70);
         // 100 us are eight packets of 12 us; 64 KB begin a new one.
         let sizes: Vec<u16> = together.seen.deliveries.iter().map(|delivery| delivery.1).collect();
         assert!(sizes.len() <= 10 && sizes.iter().max() == Some(&9), "{sizes:?}");
-        let bytes = |ran: &Ran| ran.seen.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
+        let bytes = |ran: &RouterRun| ran.seen.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
         assert_eq!(bytes(&together), bytes(&alone), "the segments are what they were");
         assert_eq!((together.held, together.links, together.seen.departed), (0, alone.links, alone.seen.departed));
     }
 }
 
-type Change = fn(&mut Sample);
+type SampleEdit = fn(&mut PacketSample);
 
 /// A packet that differs in anything that a NIC could not restore stays apart.
 #[test]
 fn packets_that_do_not_continue_each_other_stay_apart() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
-    let whole = Sample { payload: vec![5; 2 * 1448], ..Sample::default() };
-    let changes: [(&str, Change); 9] = [
+    let whole = PacketSample { payload: vec![5; 2 * 1448], ..PacketSample::default() };
+    let changes: [(&str, SampleEdit); 9] = [
         ("a gap", |next| next.sequence += 1),
         ("an identification", |next| next.id += 1),
         ("other options", |next| next.tcp_options = 4),
@@ -453,7 +457,7 @@ fn packets_that_do_not_continue_each_other_stay_apart() {
 fn what_cannot_be_passed_on_is_counted() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     let routes = Routes::new(&network).unwrap();
-    let mut plane = Plane::new(&Parts {
+    let mut plane = Plane::new(&PlaneInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -465,7 +469,7 @@ fn what_cannot_be_passed_on_is_counted() {
         mtu: MTU,
         zero: &begun_at(Time::ZERO),
     });
-    let mut seen = Seen::default();
+    let mut seen = RouterEvents::default();
     let mut send = |mut frame: Vec<u8>| {
         let length = frame.len();
         plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut seen);
@@ -473,9 +477,16 @@ fn what_cannot_be_passed_on_is_counted() {
     };
     assert_eq!(send(vec![0; 200]).malformed, 1);
     assert_eq!(send(Vec::new()).truncated, 1);
-    assert_eq!(send(Sample { payload: vec![0; 9000], size: 8000, ..Sample::default() }.frame()).too_long, 1);
-    assert_eq!(send(Sample { destination: (0, 1), ..Sample::default() }.frame()).unroutable, 1, "to itself");
-    assert_eq!(send(Sample { destination: (7, 1), v6: true, ..Sample::default() }.frame()).unroutable, 2);
+    assert_eq!(
+        send(PacketSample { payload: vec![0; 9000], size: 8000, ..PacketSample::default() }.frame()).too_long,
+        1
+    );
+    assert_eq!(
+        send(PacketSample { destination: (0, 1), ..PacketSample::default() }.frame()).unroutable,
+        1,
+        "to itself"
+    );
+    assert_eq!(send(PacketSample { destination: (7, 1), v6: true, ..PacketSample::default() }.frame()).unroutable, 2);
     assert_eq!(plane.next_at(), None);
 }
 
@@ -491,7 +502,7 @@ fn failures_and_samples_have_the_times_of_the_run() {
     let routes = Routes::new(&network).unwrap();
     let zero = RunStart::default();
     let series = SeriesConfig { interval: Span::from_us(500), ports: vec![port], ..SeriesConfig::default() };
-    let mut plane = Plane::new(&Parts {
+    let mut plane = Plane::new(&PlaneInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -503,11 +514,11 @@ fn failures_and_samples_have_the_times_of_the_run() {
         mtu: MTU,
         zero: &zero,
     });
-    let mut seen = Seen::default();
+    let mut seen = RouterEvents::default();
     let mut arrives = |plane: &mut Plane, now: Time| {
         let before = seen.deliveries.len();
         look(plane, now, &mut seen);
-        let mut frame = Sample { payload: vec![0; 100], ..Sample::default() }.frame();
+        let mut frame = PacketSample { payload: vec![0; 100], ..PacketSample::default() }.frame();
         let length = frame.len();
         plane.accept(HostId(0), now, &mut frame, length, &mut seen);
         look(plane, now + Span::from_us(400), &mut seen);
@@ -532,7 +543,7 @@ fn queues_are_sampled_at_their_times() {
     let network = network(&middle);
     let routes = Routes::new(&network).unwrap();
     let port = link(&network, "left", "right");
-    let mut plane = Plane::new(&Parts {
+    let mut plane = Plane::new(&PlaneInputs {
         network: &network,
         routes: &routes,
         addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -549,10 +560,10 @@ fn queues_are_sampled_at_their_times() {
         mtu: MTU,
         zero: &begun_at(Time::ZERO),
     });
-    let mut frame = Sample { payload: vec![0; 14_480], ..Sample::default() }.frame();
+    let mut frame = PacketSample { payload: vec![0; 14_480], ..PacketSample::default() }.frame();
     let length = frame.len();
-    plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut Seen::default());
-    plane.advance(Time::from_us(105), &mut Seen::default());
+    plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut RouterEvents::default());
+    plane.advance(Time::from_us(105), &mut RouterEvents::default());
     let samples = plane.finish().1;
     assert_eq!(samples.len(), 11);
     assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));

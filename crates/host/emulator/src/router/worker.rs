@@ -9,9 +9,9 @@ use fabric::HostId;
 use units::{Span, Time};
 
 use super::delivery::Delivery;
-use super::frames::LONGEST;
+use super::frames::MAX;
 use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
-use super::plane::{Departure, Observer, Plane};
+use super::plane::{Observer, Plane, PortDeparture};
 use crate::Error;
 use crate::clock::{Now, late_ns};
 use crate::lateness::Recorder;
@@ -125,8 +125,8 @@ impl<C: Now> Observer for Output<C> {
         device.ready = true;
     }
 
-    fn depart(&mut self, departure: Departure) {
-        let Departure { link, time, frame, headers, segment, marked } = departure;
+    fn depart(&mut self, departure: PortDeparture) {
+        let PortDeparture { link, time, frame, headers, segment, marked } = departure;
         let Some(captures) = &mut self.captures else { return };
         whole_segment(frame, headers, segment, marked, &mut self.scratch);
         captures.record(link, self.zero_ns + time.ns(), &self.scratch);
@@ -144,7 +144,7 @@ impl<C: Now + Copy> Worker<C> {
         let locked = real_time && sys::lock_memory().is_ok();
         let mut busy = Busy::new(self.clock);
         let mut reading = Recorder::new();
-        let mut buffer = vec![0; LONGEST];
+        let mut buffer = vec![0; MAX];
         let mut read = 0;
         let mut waited = Vec::new();
         let began = self.clock.now();
@@ -316,10 +316,10 @@ impl<C: Now> Busy<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plane::{CARD, Parts};
+    use super::super::plane::{CARD, PlaneInputs};
     use super::*;
     use crate::namespace::{Addresses, plan};
-    use crate::packet::sample::Sample;
+    use crate::packet::sample::PacketSample;
     use experiment::SeriesConfig;
     use fabric::topology::{SingleSwitch, single_switch};
     use fabric::{PortConfig, Routes};
@@ -350,7 +350,7 @@ mod tests {
     fn worker(clock: Slow<'_>) -> (Worker<Slow<'_>>, Vec<UnixDatagram>) {
         let port = PortConfig::new(RATE, DELAY);
         let network = single_switch(&SingleSwitch { hosts: vec![(port, port); 3] }).unwrap();
-        let plane = Plane::new(&Parts {
+        let plane = Plane::new(&PlaneInputs {
             network: &network,
             routes: &Routes::new(&network).unwrap(),
             addresses: &Addresses::new(&plan(&network).unwrap()),
@@ -377,9 +377,9 @@ mod tests {
 
     /// A packet of 100 bytes for the host of that number, counted from 1.
     fn packet(to: u8) -> Vec<u8> {
-        let sample = Sample { source: 9, destination: (0, to), ..Sample::default() };
+        let sample = PacketSample { source: 9, destination: (0, to), ..PacketSample::default() };
         let payload = vec![0; 100 - sample.payload_at()];
-        Sample { payload, ..sample }.frame()
+        PacketSample { payload, ..sample }.frame()
     }
 
     /// Returns the time at which a host's NIC falls idle.
@@ -414,7 +414,7 @@ mod tests {
         let (mut worker, ends) = worker(Slow { looks: &looks, look });
         ends[0].send(&packet(2)).unwrap();
         let before = worker.clock.now();
-        let (packets, more) = worker.read_hosts(before, &mut vec![0; LONGEST]);
+        let (packets, more) = worker.read_hosts(before, &mut vec![0; MAX]);
         assert_eq!((packets, more), (1, false));
         // 100 bytes take 800 ns.
         assert_eq!(idle_at(&worker, 0), before + look + Span::from_ns(800));
@@ -427,11 +427,11 @@ mod tests {
         let looks = Cell::new(0);
         let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(300) });
         ends[0].send(&packet(3)).unwrap();
-        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX]);
         assert!(ends[2].recv(&mut [0; 200]).is_err(), "it is on its way");
         ends[1].send(&packet(3)).unwrap();
         worker.sleep(worker.clock.now(), &mut Vec::new()).unwrap();
-        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        worker.read_hosts(worker.clock.now(), &mut vec![0; MAX]);
         assert!(ends[2].recv(&mut [0; 200]).is_ok(), "the first one has arrived before the second one left");
         assert_eq!(worker.output.written, 1);
     }
@@ -444,7 +444,7 @@ mod tests {
             ends[0].send(&packet(3)).unwrap();
         }
         ends[1].send(&packet(3)).unwrap();
-        let mut buffer = vec![0; LONGEST];
+        let mut buffer = vec![0; MAX];
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
         assert_eq!((packets, more), (TURN as u64 + 1, true));
         // Later than the NIC's maximum backlog: only the times matter here.

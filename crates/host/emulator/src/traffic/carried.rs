@@ -1,15 +1,15 @@
-//! Flows over a user-space transport: the caller's [`Carrier`] moves their bytes, and this module starts, ends and samples
+//! Flows over a user-space transport: the caller's [`FlowTransport`] moves their bytes, and this module starts, ends and samples
 //! them. As for TCP, all are connected before time zero.
 
 use std::time::Duration;
 
-use experiment::{Cause, FlowId, FlowOutcome, FlowSample, Setup};
+use experiment::{Dependency, FlowId, FlowOutcome, FlowSample, Setup};
 use flow::FlowStats;
-use laws::Acted;
+use laws::LawActions;
 use units::{Bytes, Span, Time};
 
-use super::agenda::Agenda;
-use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress, TELL};
+use super::start_queue::StartQueue;
+use super::{HostNetwork, MAX_SAMPLES, MIN_INTERVAL, TELL, TrafficProgress};
 use crate::clock::Clock;
 use crate::error::Error;
 
@@ -37,7 +37,7 @@ pub struct Happened {
 
 /// State of a flow at its sender.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Seen {
+pub struct SenderState {
     /// Bytes sent since it began, retransmissions and all transport overhead included.
     pub sent: Bytes,
     /// Payload acknowledged.
@@ -49,19 +49,24 @@ pub struct Seen {
     /// Counts of sent and lost packets.
     pub stats: FlowStats,
     /// Counts of its law's actions.
-    pub acted: Acted,
+    pub acted: LawActions,
     /// The law's own state by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
 
 /// Transport that moves the bytes of a setup's flows. Flows are numbered as in the setup.
-pub trait Carrier {
+pub trait FlowTransport {
     /// Makes an end in every host that needs one, and connects all flows; none sends. `watch` is called now and then
     /// and returns whether to go on.
     ///
     /// # Errors
     /// When an end or a connection cannot be made, or `watch` returns false.
-    fn connect(&mut self, setup: &Setup, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<(), Error>;
+    fn connect(
+        &mut self,
+        setup: &Setup,
+        ground: &dyn HostNetwork,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error>;
 
     /// Starts a flow, which sends all of its bytes.
     fn start(&mut self, flow: usize);
@@ -70,7 +75,7 @@ pub trait Carrier {
     fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>);
 
     /// Returns the state of a flow. Also of one that has not started, or has ended.
-    fn look(&mut self, flow: usize) -> Seen;
+    fn look(&mut self, flow: usize) -> SenderState;
 
     /// Ends everything, including work in progress.
     fn close(&mut self);
@@ -94,18 +99,18 @@ pub struct CarriedEnd {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum CarriedPhase {
     Waiting,
     Sending,
     Ended,
 }
 
-struct Loop<'a> {
+struct CarriedLoop<'a> {
     setup: &'a Setup,
-    carrier: &'a mut dyn Carrier,
+    carrier: &'a mut dyn FlowTransport,
     clock: Clock,
-    agenda: Agenda<'a>,
-    phases: Vec<Phase>,
+    agenda: StartQueue<'a>,
+    phases: Vec<CarriedPhase>,
     ended: usize,
     end: CarriedEnd,
 }
@@ -114,9 +119,9 @@ struct Loop<'a> {
 /// `clock`'s.
 pub fn run(
     setup: &Setup,
-    carrier: &mut dyn Carrier,
+    carrier: &mut dyn FlowTransport,
     clock: Clock,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    watch: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> CarriedEnd {
     let nothing = FlowOutcome::never_started();
     let count = setup.flows.len();
@@ -128,16 +133,16 @@ pub fn run(
         ended: setup.stop,
         interrupted: false,
     };
-    let (agenda, phases) = (Agenda::new(setup), vec![Phase::Waiting; count]);
-    Loop { setup, carrier, clock, agenda, phases, ended: 0, end }.run(watch)
+    let (agenda, phases) = (StartQueue::new(setup), vec![CarriedPhase::Waiting; count]);
+    CarriedLoop { setup, carrier, clock, agenda, phases, ended: 0, end }.run(watch)
 }
 
-impl Loop<'_> {
-    fn run(mut self, watch: &mut dyn FnMut(Progress) -> bool) -> CarriedEnd {
+impl CarriedLoop<'_> {
+    fn run(mut self, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> CarriedEnd {
         let stop = self.setup.stop;
         let series = &self.setup.series;
         let is_sampled = !series.interval.is_zero() && !series.flows.is_empty();
-        let interval = series.interval.max(LEAST_INTERVAL);
+        let interval = series.interval.max(MIN_INTERVAL);
         let mut sample_at = if is_sampled { Time::ZERO } else { Time::NEVER };
         let (mut told, mut events) = (Time::ZERO, Vec::new());
         loop {
@@ -147,7 +152,7 @@ impl Loop<'_> {
             }
             if now >= told + TELL {
                 told = now;
-                if !watch(Progress { now, completed: self.ended }) {
+                if !watch(TrafficProgress { now, completed: self.ended }) {
                     self.end.interrupted = true;
                     break;
                 }
@@ -171,25 +176,25 @@ impl Loop<'_> {
     }
 
     fn start(&mut self, flow: usize, now: Time) {
-        if self.phases[flow] == Phase::Waiting {
-            self.phases[flow] = Phase::Sending;
+        if self.phases[flow] == CarriedPhase::Waiting {
+            self.phases[flow] = CarriedPhase::Sending;
             self.end.flows[flow].started = now;
             self.carrier.start(flow);
-            self.agenda.happened(Cause::Begun(FlowId(flow as u32)), now);
+            self.agenda.happened(Dependency::Begun(FlowId(flow as u32)), now);
         }
     }
 
     fn sample(&mut self, time: Time) {
         for &id in &self.setup.series.flows {
             let flow = id.0 as usize;
-            if self.phases.get(flow) != Some(&Phase::Sending) {
+            if self.phases.get(flow) != Some(&CarriedPhase::Sending) {
                 continue;
             }
-            if self.end.samples.len() >= MOST_SAMPLES {
+            if self.end.samples.len() >= MAX_SAMPLES {
                 self.end.cut_short = true;
                 return;
             }
-            let Seen { sent, delivered, window, rtt, trace, .. } = self.carrier.look(flow);
+            let SenderState { sent, delivered, window, rtt, trace, .. } = self.carrier.look(flow);
             self.end.samples.push(FlowSample { time, flow: id, sent, delivered, window, rtt, trace });
         }
     }
@@ -197,14 +202,14 @@ impl Loop<'_> {
     fn happened(&mut self, Happened { time, flow, event }: Happened) {
         let id = FlowId(flow as u32);
         match event {
-            Event::Received => self.agenda.happened(Cause::Received(id), time),
-            Event::Delivered if self.phases[flow] == Phase::Sending => {
+            Event::Received => self.agenda.happened(Dependency::Received(id), time),
+            Event::Delivered if self.phases[flow] == CarriedPhase::Sending => {
                 self.end(flow);
                 let completed = time.max(self.end.flows[flow].started);
                 self.end.flows[flow].completed = completed;
-                self.agenda.happened(Cause::Complete(id), completed);
+                self.agenda.happened(Dependency::Complete(id), completed);
             }
-            Event::Broken(why) if self.phases[flow] != Phase::Ended => {
+            Event::Broken(why) if self.phases[flow] != CarriedPhase::Ended => {
                 self.end.failures[flow] = Some(why);
                 self.end(flow);
             }
@@ -214,13 +219,13 @@ impl Loop<'_> {
 
     fn end(&mut self, flow: usize) {
         self.keep(flow);
-        self.phases[flow] = Phase::Ended;
+        self.phases[flow] = CarriedPhase::Ended;
         self.ended += 1;
     }
 
     /// Takes the final report on a flow.
     fn keep(&mut self, flow: usize) {
-        let Seen { delivered, stats, acted, .. } = self.carrier.look(flow);
+        let SenderState { delivered, stats, acted, .. } = self.carrier.look(flow);
         let end = &mut self.end.flows[flow];
         end.delivered = delivered.min(self.setup.flows[flow].size);
         (end.stats, end.acted) = (stats, acted);
@@ -229,7 +234,7 @@ impl Loop<'_> {
     fn finish(mut self) -> CarriedEnd {
         let ended_at = self.clock.now();
         for flow in 0..self.phases.len() {
-            if self.phases[flow] != Phase::Ended {
+            if self.phases[flow] != CarriedPhase::Ended {
                 self.keep(flow);
             }
         }
@@ -248,7 +253,7 @@ impl Loop<'_> {
 mod tests {
     use super::*;
     use crate::traffic::run::tests::{flow, setup};
-    use experiment::{Causes, FlowSpec, Start};
+    use experiment::{Dependencies, FlowSpec, Start};
 
     /// Carries a megabyte in 10 ms, each flow by itself.
     #[derive(Default)]
@@ -276,8 +281,8 @@ mod tests {
         }
     }
 
-    impl Carrier for Steady {
-        fn connect(&mut self, _: &Setup, _: &dyn Ground, _: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+    impl FlowTransport for Steady {
+        fn connect(&mut self, _: &Setup, _: &dyn HostNetwork, _: &mut dyn FnMut() -> bool) -> Result<(), Error> {
             Ok(())
         }
 
@@ -301,8 +306,8 @@ mod tests {
             }
         }
 
-        fn look(&mut self, flow: usize) -> Seen {
-            Seen { delivered: Bytes::new(self.carried(flow)), ..Seen::default() }
+        fn look(&mut self, flow: usize) -> SenderState {
+            SenderState { delivered: Bytes::new(self.carried(flow)), ..SenderState::default() }
         }
 
         fn close(&mut self) {
@@ -317,17 +322,17 @@ mod tests {
         end
     }
 
-    fn three(causes: &mut Causes) -> Vec<FlowSpec> {
+    fn three(causes: &mut Dependencies) -> Vec<FlowSpec> {
         vec![
             flow(0, 5_000_000, Start::At(Time::from_ms(30))),
-            flow(1, 1, causes.start([Cause::Complete(FlowId(0))], Span::ZERO)),
+            flow(1, 1, causes.start([Dependency::Complete(FlowId(0))], Span::ZERO)),
             flow(0, 700_000, Start::At(Time::ZERO)),
         ]
     }
 
     #[test]
     fn flows_start_when_they_should_are_sampled_while_they_send_and_end_when_all_is_delivered() {
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         let flows = three(&mut causes);
         let mut setup = Setup { causes, ..setup(flows, Time::from_ms(5_000)) };
         (setup.series.interval, setup.series.flows) = (Span::from_ms(2), vec![FlowId(0)]);
@@ -347,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_breaks_is_not_complete_and_nothing_follows_it() {
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         let flows = three(&mut causes);
         let end = carried(&Setup { causes, ..setup(flows, Time::from_ms(200)) }, Some(0));
         assert_eq!(end.failures, [Some("cut".to_owned()), None, None]);

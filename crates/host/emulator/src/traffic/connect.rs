@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::{Ground, LISTEN_PORT, MOST_FLOWS, Traffic, flow_of, port, socket};
+use super::{HostNetwork, LISTEN_PORT, MAX_FLOWS, Traffic, flow_of, port, socket};
 use crate::error::Error;
 use crate::socket_calls::tcp_info;
 use crate::sys::monotonic_ns;
@@ -47,7 +47,7 @@ impl Token {
 
 /// The ends of one flow.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct FlowSockets {
     pub(super) sender: Option<TcpStream>,
     pub(super) receiver: Option<TcpStream>,
     to: SocketAddr,
@@ -60,7 +60,7 @@ pub(super) struct Ends {
 #[derive(Debug)]
 pub struct Connected<'a> {
     pub(super) traffic: Traffic<'a>,
-    pub(super) flows: Vec<Ends>,
+    pub(super) flows: Vec<FlowSockets>,
     pub(super) epoll: Epoll,
 }
 
@@ -71,10 +71,10 @@ impl<'a> Connected<'a> {
     /// # Errors
     /// When there are too many flows, the kernel lacks a congestion control, a socket cannot be made, connections are
     /// not made in time, or `watch` returns false.
-    pub fn new(traffic: Traffic<'a>, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
+    pub fn new(traffic: Traffic<'a>, ground: &dyn HostNetwork, watch: &mut dyn FnMut() -> bool) -> Result<Self, Error> {
         let count = traffic.setup.flows.len();
-        if count > MOST_FLOWS {
-            return Err(Error::TooManyFlows { flows: count, most: MOST_FLOWS });
+        if count > MAX_FLOWS {
+            return Err(Error::TooManyFlows { flows: count, most: MAX_FLOWS });
         }
         allow_files(2 * count as u64 + 256);
         let listeners = listeners(&traffic, ground)?;
@@ -178,7 +178,7 @@ fn allow_files(wanted: u64) {
 }
 
 /// A listener a host that receives and congestion control.
-fn listeners(traffic: &Traffic, ground: &dyn Ground) -> Result<Vec<TcpListener>, Error> {
+fn listeners(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<TcpListener>, Error> {
     let mut wanted: Vec<_> = traffic.setup.flows.iter().map(|flow| (flow.dst, flow.kind)).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -194,9 +194,9 @@ fn listeners(traffic: &Traffic, ground: &dyn Ground) -> Result<Vec<TcpListener>,
 }
 
 /// A socket a flow, in its source's namespace.
-fn senders(traffic: &Traffic, ground: &dyn Ground) -> Result<Vec<Ends>, Error> {
+fn senders(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<FlowSockets>, Error> {
     let flows = &traffic.setup.flows;
-    let mut made: Vec<Option<Ends>> = flows.iter().map(|_| None).collect();
+    let mut made: Vec<Option<FlowSockets>> = flows.iter().map(|_| None).collect();
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by_key(|&flow| flows[flow].src);
     for group in order.chunk_by(|&a, &b| flows[a].src == flows[b].src) {
@@ -207,7 +207,7 @@ fn senders(traffic: &Traffic, ground: &dyn Ground) -> Result<Vec<Ends>, Error> {
                 let spec = &flows[flow];
                 let at = SocketAddr::new(address, port(flow));
                 let sender = socket::sender(at, &traffic.congestion[usize::from(spec.kind)])?;
-                made[flow] = Some(Ends {
+                made[flow] = Some(FlowSockets {
                     sender: Some(sender),
                     receiver: None,
                     to: SocketAddr::new(ground.address(spec.dst, traffic.ipv6), LISTEN_PORT + spec.kind),

@@ -1,5 +1,5 @@
 //! The flows of a [`experiment::Setup`] between the hosts' namespaces: as the kernel's TCP, or over any
-//! [`carried::Carrier`].
+//! [`carried::FlowTransport`].
 //!
 //! All connections are made before time zero: a simulated flow knows its path from the start, and its completion time
 //! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel reports that its
@@ -7,11 +7,11 @@
 //!
 //! Every flow has a port of its own at its source, [`port`], by which samples and captures identify it.
 
-mod agenda;
 pub mod carried;
 mod connect;
 mod run;
 mod socket;
+mod start_queue;
 
 use std::net::IpAddr;
 
@@ -32,29 +32,29 @@ const FIRST_PORT: u16 = 10_000;
 const LISTEN_PORT: u16 = 5_001;
 
 /// Maximum number of flows: they are numbered by ports below those that the kernel assigns to other connections.
-pub const MOST_FLOWS: usize = 20_000;
+pub const MAX_FLOWS: usize = 20_000;
 
 /// The least time between samples: a dump of a few sockets takes some 20 us a host.
-pub const LEAST_INTERVAL: Span = Span::from_ms(1);
+pub const MIN_INTERVAL: Span = Span::from_ms(1);
 
 /// Interval of progress reports to the caller.
 const TELL: Span = Span::from_ms(50);
 
 /// Maximum number of samples kept: about a gigabyte.
-pub(crate) const MOST_SAMPLES: usize = 4_000_000;
+pub(crate) const MAX_SAMPLES: usize = 4_000_000;
 
 /// The source port of a flow.
 pub fn port(flow: usize) -> u16 {
-    FIRST_PORT + flow.min(MOST_FLOWS) as u16
+    FIRST_PORT + flow.min(MAX_FLOWS) as u16
 }
 
 /// The flow of a source port.
 pub fn flow_of(port: u16) -> Option<usize> {
-    port.checked_sub(FIRST_PORT).map(usize::from).filter(|&flow| flow < MOST_FLOWS)
+    port.checked_sub(FIRST_PORT).map(usize::from).filter(|&flow| flow < MAX_FLOWS)
 }
 
 /// Access to the hosts' networks.
-pub trait Ground: Sync {
+pub trait HostNetwork: Sync {
     /// A host's address.
     fn address(&self, host: HostId, ipv6: bool) -> IpAddr;
 
@@ -78,7 +78,7 @@ pub struct Traffic<'a> {
 
 /// Progress of the flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct TrafficProgress {
     /// The run's time.
     pub now: Time,
     /// Flows that have ended.

@@ -4,16 +4,16 @@ use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use inet_diag::TcpInfo;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use units::{Bytes, Span, Time};
 
-use super::agenda::Agenda;
 use super::connect::{Connected, Token};
-use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
+use super::start_queue::StartQueue;
+use super::{FlowEnd, TELL, TrafficEnd, TrafficProgress, socket};
 use crate::clock::Clock;
 use crate::socket_calls::{discard, tcp_info};
 
@@ -27,7 +27,7 @@ const TURN: usize = 1 << 20;
 const LOOK: Span = Span::from_ms(10);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum TransferPhase {
     Waiting,
     Sending,
     /// All bytes are written, but not all acknowledged.
@@ -35,8 +35,8 @@ enum Phase {
     Ended,
 }
 
-struct Flow {
-    phase: Phase,
+struct FlowProgress {
+    phase: TransferPhase,
     /// Payload to be written.
     left: u64,
     /// Payload to be read by the receiver.
@@ -45,26 +45,26 @@ struct Flow {
     end: FlowEnd,
 }
 
-struct Loop<'a> {
+struct TrafficLoop<'a> {
     made: Connected<'a>,
     clock: Clock,
-    flows: Vec<Flow>,
-    agenda: Agenda<'a>,
+    flows: Vec<FlowProgress>,
+    agenda: StartQueue<'a>,
     ended: usize,
     draining: usize,
 }
 
 impl Connected<'_> {
     /// Runs all flows until they have ended, the stop, or `watch` returns false. Times are the `clock`'s.
-    pub fn run(self, clock: Clock, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
+    pub fn run(self, clock: Clock, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
         let setup = self.traffic.setup;
-        let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
-        let looped = Loop { made: self, clock, flows, agenda: Agenda::new(setup), ended: 0, draining: 0 };
+        let flows = setup.flows.iter().map(|spec| FlowProgress::new(spec.size.get())).collect();
+        let looped = TrafficLoop { made: self, clock, flows, agenda: StartQueue::new(setup), ended: 0, draining: 0 };
         looped.run(setup.stop, watch)
     }
 }
 
-impl Flow {
+impl FlowProgress {
     fn new(size: u64) -> Self {
         let end = FlowEnd {
             started: Time::NEVER,
@@ -73,12 +73,12 @@ impl Flow {
             info: TcpInfo::default(),
             failure: None,
         };
-        Self { phase: Phase::Waiting, left: size, unread: size, stamped: false, end }
+        Self { phase: TransferPhase::Waiting, left: size, unread: size, stamped: false, end }
     }
 }
 
-impl Loop<'_> {
-    fn run(mut self, stop: Time, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
+impl TrafficLoop<'_> {
+    fn run(mut self, stop: Time, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
         let mut events = [EpollEvent::empty(); 256];
         let (mut told, mut looked) = (Time::ZERO, Time::ZERO);
         let mut interrupted = false;
@@ -89,7 +89,7 @@ impl Loop<'_> {
             }
             if now >= told + TELL {
                 told = now;
-                if !watch(Progress { now, completed: self.ended }) {
+                if !watch(TrafficProgress { now, completed: self.ended }) {
                     interrupted = true;
                     break;
                 }
@@ -107,10 +107,10 @@ impl Loop<'_> {
             for event in &events[..count] {
                 match Token::of(event.data()) {
                     Token::Sender(flow) => match self.flows[flow].phase {
-                        Phase::Sending => self.feed(flow),
-                        Phase::Draining => self.drain(flow),
-                        Phase::Waiting => self.broken(flow),
-                        Phase::Ended => {}
+                        TransferPhase::Sending => self.feed(flow),
+                        TransferPhase::Draining => self.drain(flow),
+                        TransferPhase::Waiting => self.broken(flow),
+                        TransferPhase::Ended => {}
                     },
                     Token::Receiver(flow) => self.read(flow),
                     Token::Listener(_) => {}
@@ -130,9 +130,9 @@ impl Loop<'_> {
     }
 
     fn start(&mut self, flow: usize, now: Time) {
-        self.flows[flow].phase = Phase::Sending;
+        self.flows[flow].phase = TransferPhase::Sending;
         self.flows[flow].end.started = now;
-        self.agenda.happened(Cause::Begun(FlowId(flow as u32)), now);
+        self.agenda.happened(Dependency::Begun(FlowId(flow as u32)), now);
         self.interest(flow, EpollFlags::EPOLLOUT);
         self.feed(flow);
     }
@@ -174,7 +174,7 @@ impl Loop<'_> {
         }
         if state.left == 0 {
             let _ = sender.shutdown(Shutdown::Write);
-            state.phase = Phase::Draining;
+            state.phase = TransferPhase::Draining;
             self.draining += 1;
             self.interest(flow, EpollFlags::empty());
         }
@@ -183,7 +183,7 @@ impl Loop<'_> {
     /// Ends the flow if all bytes written have been acknowledged, and records the time; also ends it if its connection
     /// broke.
     fn drain(&mut self, flow: usize) {
-        if self.flows[flow].phase != Phase::Draining {
+        if self.flows[flow].phase != TransferPhase::Draining {
             return;
         }
         let ends = &self.made.flows[flow];
@@ -214,7 +214,7 @@ impl Loop<'_> {
                 let state = &mut self.flows[flow];
                 state.unread = state.unread.saturating_sub(count as u64);
                 if state.unread == 0 {
-                    self.agenda.happened(Cause::Received(FlowId(flow as u32)), self.clock.now());
+                    self.agenda.happened(Dependency::Received(FlowId(flow as u32)), self.clock.now());
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -227,13 +227,13 @@ impl Loop<'_> {
     fn end(&mut self, flow: usize, completed: Time) {
         self.keep(flow);
         let state = &mut self.flows[flow];
-        self.draining -= usize::from(state.phase == Phase::Draining);
-        state.phase = Phase::Ended;
+        self.draining -= usize::from(state.phase == TransferPhase::Draining);
+        state.phase = TransferPhase::Ended;
         state.end.completed = completed;
         self.ended += 1;
         self.made.flows[flow].sender = None;
         if completed.is_set() {
-            self.agenda.happened(Cause::Complete(FlowId(flow as u32)), completed);
+            self.agenda.happened(Dependency::Complete(FlowId(flow as u32)), completed);
         }
     }
 
@@ -268,8 +268,8 @@ impl Loop<'_> {
 pub(super) mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::traffic::{Ground, Traffic};
-    use experiment::{Causes, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
+    use crate::traffic::{HostNetwork, Traffic};
+    use experiment::{Dependencies, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
     use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
     use std::net::{IpAddr, Ipv4Addr};
     use units::Rate;
@@ -277,7 +277,7 @@ pub(super) mod tests {
     /// Hosts that are addresses of this machine's loopback: no rights are needed. Each test has a range of its own.
     struct Loopback(u8);
 
-    impl Ground for Loopback {
+    impl HostNetwork for Loopback {
         fn address(&self, host: HostId, _: bool) -> IpAddr {
             Ipv4Addr::new(127, 77, self.0, 1 + host.0 as u8).into()
         }
@@ -310,9 +310,9 @@ pub(super) mod tests {
             seed: 1,
             stop,
             intra_rtt: Span::ZERO,
-            causes: Causes::default(),
+            causes: Dependencies::default(),
             modules: Vec::new(),
-            ties: experiment::Ties::default(),
+            ties: experiment::TieBreak::default(),
         }
     }
 
@@ -338,10 +338,10 @@ pub(super) mod tests {
 
     #[test]
     fn flows_start_when_they_should_and_end_when_their_last_byte_is_acknowledged() {
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         let flows = vec![
             flow(0, 5_000_000, Start::At(Time::from_ms(30))),
-            flow(1, 1, causes.start([Cause::Complete(FlowId(0))], Span::ZERO)),
+            flow(1, 1, causes.start([Dependency::Complete(FlowId(0))], Span::ZERO)),
             flow(0, 700_000, Start::At(Time::ZERO)),
         ];
         let end = run(1, &Setup { causes, ..setup(flows, Time::from_ms(20_000)) });
@@ -361,9 +361,9 @@ pub(super) mod tests {
     /// computing time. A flow with a dependency that fails or is never met does not start.
     #[test]
     fn a_flow_waits_for_all_of_its_causes() {
-        let mut causes = Causes::default();
-        let all = [Cause::Received(FlowId(0)), Cause::Begun(FlowId(1)), Cause::Complete(FlowId(2))];
-        let never = [Cause::Received(FlowId(0)), Cause::Received(FlowId(5))];
+        let mut causes = Dependencies::default();
+        let all = [Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(1)), Dependency::Complete(FlowId(2))];
+        let never = [Dependency::Received(FlowId(0)), Dependency::Received(FlowId(5))];
         let flows = vec![
             flow(0, 3_000_000, Start::At(Time::from_ms(20))),
             flow(1, 1_000, Start::At(Time::from_ms(10))),

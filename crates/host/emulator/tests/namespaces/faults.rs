@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 
-use emulator::{DEVICE, Error, Hosts};
+use emulator::{DEVICE, Error, HostNamespaces};
 use testing::{Bounded, PATIENCE, skipped_here};
 
 use crate::set::{ALICE, BOB, left_behind, middle, network, options, set, turn};
@@ -47,7 +47,7 @@ fn nothing_is_left_after_a_panic() {
 #[test]
 fn a_second_set_is_refused() {
     let Some(set) = set(&middle()) else { return };
-    assert!(matches!(Hosts::create(&set.network, &options()), Err(Error::Busy)));
+    assert!(matches!(HostNamespaces::create(&set.network, &options()), Err(Error::Busy)));
     // And takes nothing of the first with it.
     let router = set.route(Vec::new());
     set.transfer(10_000);
@@ -58,7 +58,7 @@ fn a_second_set_is_refused() {
 fn an_mtu_under_ipv6s_is_refused() {
     let _turn = turn();
     let options = emulator::NamespaceOptions { mtu: 1279, ..options() };
-    assert!(matches!(Hosts::create(&network(&middle()), &options), Err(Error::Mtu { mtu: 1279 })));
+    assert!(matches!(HostNamespaces::create(&network(&middle()), &options), Err(Error::Mtu { mtu: 1279 })));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn an_unknown_congestion_control_leaves_nothing() {
     drop(first);
     let _turn = turn();
     let options = emulator::NamespaceOptions { congestion: Some("nonesuch".into()), ..options() };
-    let error = Hosts::create(&network(&middle()), &options).unwrap_err();
+    let error = HostNamespaces::create(&network(&middle()), &options).unwrap_err();
     assert!(matches!(&error, Error::Congestion { name, .. } if name == "nonesuch"), "{error}");
     assert_eq!(left_by_this(), Vec::<String>::new());
 }
@@ -129,12 +129,12 @@ fn what_a_killed_process_left_is_found() {
     assert!(lines.len() < 20, "{lines:?}");
     let left = left_behind(child.id());
     assert_eq!(left.len(), 5, "{left:?}");
-    let removed = Hosts::clean_stale().unwrap();
+    let removed = HostNamespaces::clean_stale().unwrap();
     assert!(!removed.iter().any(|name| left.contains(name)), "it is still alive: {removed:?}");
 
     child.kill();
     assert_eq!(left_behind(child.id()), left, "killed, it removes nothing");
-    let removed = Hosts::clean_stale().unwrap();
+    let removed = HostNamespaces::clean_stale().unwrap();
     for host in ["alice", "bob"] {
         assert!(removed.contains(&format!("narrows-{}-{host}", child.id())), "{removed:?}");
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use emulator::diag::Sampler;
 use emulator::{Clock, LawReading, LawStateReader};
-use inet_diag::Socket;
+use inet_diag::DiagSocket;
 use units::Span;
 
 use crate::set::{ALICE, middle, set};
@@ -20,7 +20,7 @@ impl LawStateReader for NoMap {
         vec![self.0.as_fd()]
     }
 
-    fn decode(&self, _: &Socket) -> Option<LawReading> {
+    fn decode(&self, _: &DiagSocket) -> Option<LawReading> {
         unreachable!("there is no state to decode")
     }
 }

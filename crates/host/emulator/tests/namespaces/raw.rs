@@ -6,12 +6,12 @@ use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A packet socket on the calling thread's namespace: sends bytes as they are out of the device.
-pub(crate) struct Raw {
+pub(crate) struct RawSocket {
     socket: OwnedFd,
     device: libc::c_int,
 }
 
-impl Raw {
+impl RawSocket {
     pub(crate) fn open(device: &str) -> Self {
         let name = std::ffi::CString::new(device).unwrap();
         // SAFETY: takes numbers, and returns a new descriptor or -1.

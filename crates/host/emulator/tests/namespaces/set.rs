@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use emulator::{COALESCE, Error, HostPlan, Hosts, NamespaceOptions, RouterConfig, Running, start};
+use emulator::{COALESCE, Error, HostNamespaces, HostPlan, NamespaceOptions, RouterConfig, Running, start};
 use experiment::SeriesConfig;
 use fabric::{Builder, HostId, LinkClass, LinkId, Network, PortConfig, Routes};
 use units::{Bytes, Rate, Span};
@@ -15,7 +15,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Hosts, and the network between them. Its namespaces go before its place in the queue.
 pub(crate) struct Set {
-    pub(crate) hosts: Hosts,
+    pub(crate) hosts: HostNamespaces,
     pub(crate) network: Network,
     _turn: MutexGuard<'static, ()>,
 }
@@ -61,7 +61,7 @@ pub(crate) fn set(middle: &PortConfig) -> Option<Set> {
 /// The same, for any network.
 pub(crate) fn set_of(network: Network) -> Option<Set> {
     let turn = turn();
-    match Hosts::create(&network, &options()) {
+    match HostNamespaces::create(&network, &options()) {
         Ok(hosts) => Some(Set { hosts, network, _turn: turn }),
         Err(error @ (Error::NotPermitted { .. } | Error::NoIp | Error::NoTun { .. })) => {
             testing::skipped_here(&error.to_string());

@@ -14,7 +14,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use testing::{PATIENCE, joined};
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::raw::{Raw, cut_datagrams};
+use crate::raw::{RawSocket, cut_datagrams};
 use crate::set::{ALICE, BOB, Set, middle, set, set_of};
 
 impl Set {
@@ -158,7 +158,7 @@ fn datagrams_cut_by_the_device_come_apart() {
         }
     }
     let outcome = router.stop().unwrap();
-    assert_eq!(outcome.refused, emulator::Refused::default());
+    assert_eq!(outcome.refused, emulator::RefusedPackets::default());
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn many_hosts_in_two_datacenters_reach_one_another() {
         }
     });
     let outcome = router.stop().unwrap();
-    assert_eq!(outcome.refused, emulator::Refused::default());
+    assert_eq!(outcome.refused, emulator::RefusedPackets::default());
     assert_eq!(hosts, 8);
 }
 
@@ -231,7 +231,7 @@ fn garbage_from_inside_is_counted_and_harms_no_one() {
     let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     let taken = set.hosts.enter(ALICE, || {
-        let raw = Raw::open(DEVICE);
+        let raw = RawSocket::open(DEVICE);
         let mut taken = 0u64;
         for round in 0..2000u64 {
             let random = |at: u64| units::mix64(round << 20 | at);

@@ -3,11 +3,11 @@
 
 #![no_std]
 
-#[path = "../../src/host.rs"]
+#[path = "../../src/tcp_adapter.rs"]
 #[allow(dead_code, reason = "constants that the loader uses")]
-mod host;
+mod tcp_adapter;
 
-use host::{Config, Flow, FLOW_WORDS, Report, Verdict};
+use tcp_adapter::{Config, KernelFlow, FLOW_WORDS, SocketReport, SocketSettings};
 use laws::{Ack, ControlLaw, Loss, Notification};
 use units::Span;
 
@@ -21,8 +21,8 @@ macro_rules! this_law {
 }
 laws::laws!(this_law);
 
-const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
-const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8, "socket storage is aligned to words");
+const _: () = assert!(size_of::<KernelFlow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
+const _: () = assert!(align_of::<KernelFlow<ThisLaw>>() <= 8, "socket storage is aligned to words");
 const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
 
 /// Same value as in the shell.
@@ -31,8 +31,8 @@ const CONFIG_WORDS: usize = 69;
 /// A socket's storage, as the shell lays it out.
 #[repr(C)]
 pub struct narrows_slot {
-    report: Report,
-    verdict: Verdict,
+    report: SocketReport,
+    verdict: SocketSettings,
     flow: [u64; FLOW_WORDS],
 }
 
@@ -53,7 +53,7 @@ pub struct narrows_call {
 /// # Safety
 /// `slot` points to a whole value, which nothing else changes while the flow is used: the kernel holds the socket.
 #[inline(always)]
-unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
+unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut KernelFlow<ThisLaw> {
     // SAFETY: the caller's; a flow fits its words, and eight bytes align it.
     unsafe { &mut *(&raw mut (*slot).flow).cast() }
 }
@@ -66,8 +66,8 @@ unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
 pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const narrows_config) {
     // SAFETY: the caller's.
     unsafe {
-        let place = (&raw mut (*slot).flow).cast::<Flow<ThisLaw>>();
-        Flow::begin(place, &*config.cast(), &(*slot).report);
+        let place = (&raw mut (*slot).flow).cast::<KernelFlow<ThisLaw>>();
+        KernelFlow::begin(place, &*config.cast(), &(*slot).report);
         (*slot).verdict = flow(slot).verdict();
     }
 }

@@ -6,8 +6,8 @@
 //! operation, and lists of the operations that wait for each. Older writers omit the cookie, or the cookie and the two
 //! u8.
 
-use super::{Edge, Goal, Op, OpKind, Other, Rank, other_rank, peer};
-use crate::{Error, Place};
+use super::{Goal, Op, OpDependency, OpKind, Other, Rank, other_rank, peer};
+use crate::{ByteRange, Error};
 
 const COOKIE: u64 = 4223;
 /// The bytes of an operation's entry.
@@ -42,7 +42,7 @@ impl Layout {
 
     /// Returns the number of ranks, if a file has this layout: its first part begins directly after its table.
     fn ranks_of(self, file: &[u8]) -> Option<u32> {
-        let mut reader = Reader { file, at: 0, end: file.len() };
+        let mut reader = NumberReader { file, at: 0, end: file.len() };
         if self.cookie && reader.u64().ok()? != COOKIE {
             return None;
         }
@@ -60,17 +60,17 @@ pub fn is_binary(file: &[u8]) -> bool {
 }
 
 /// Reader of the numbers in a part of a file.
-struct Reader<'a> {
+struct NumberReader<'a> {
     file: &'a [u8],
     at: usize,
     end: usize,
 }
 
-impl Reader<'_> {
+impl NumberReader<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let bytes = self.file.get(..self.end).and_then(|part| part.get(self.at..)?.first_chunk::<N>());
         let Some(&bytes) = bytes else {
-            let at = Place::new(self.at..self.end.max(self.at));
+            let at = ByteRange::new(self.at..self.end.max(self.at));
             return Err(Error::bytes(at, "the schedule is cut off here", format!("expected {N} bytes more")));
         };
         self.at += N;
@@ -100,17 +100,17 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
     let Some((layout, ranks)) = found else {
         let what = "this is no GOAL schedule, neither text nor bytes";
         return Err(Error::bytes(
-            Place::new(0..0),
+            ByteRange::new(0..0),
             what,
             "expected `num_ranks N`, or the cookie 4223 and a table of parts",
         ));
     };
-    let mut table = Reader { file, at: layout.table(), end: file.len() };
+    let mut table = NumberReader { file, at: layout.table(), end: file.len() };
     let mut goal = Goal { ranks: Vec::with_capacity((ranks as usize).min(table.left(16))) };
     // All parts together are no longer than the file, so that none is read for many ranks.
     let mut left = file.len();
     for rank in 0..ranks {
-        let entry = Place::new(table.at..table.at + 16);
+        let entry = ByteRange::new(table.at..table.at + 16);
         let (begin, end) = (table.u64()?, table.u64()?);
         let inside = |at: u64| usize::try_from(at).ok()?.checked_add(layout.base()).filter(|&at| at <= file.len());
         let part = inside(begin).zip(inside(end)).filter(|(begin, end)| begin <= end && end - begin <= left);
@@ -119,7 +119,7 @@ pub(super) fn read(file: &[u8]) -> Result<Goal, Error> {
             return Err(Error::bytes(entry, what, "expected a part of the file that no other rank has"));
         };
         left -= end - begin;
-        goal.ranks.push(part_of(&mut Reader { file, at: begin, end }, rank, ranks)?);
+        goal.ranks.push(part_of(&mut NumberReader { file, at: begin, end }, rank, ranks)?);
     }
     Ok(goal)
 }
@@ -142,18 +142,18 @@ struct Entry {
     other: u32,
     size: u64,
     tag: u32,
-    at: Place,
+    at: ByteRange,
 }
 
-fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
+fn part_of(reader: &mut NumberReader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
     let top = reader.at;
     let (count, roots) = (reader.u32()?, reader.u32()?);
-    let room = |count: u32, bytes: usize, what: &str, reader: &Reader<'_>| {
+    let room = |count: u32, bytes: usize, what: &str, reader: &NumberReader<'_>| {
         if count as usize <= reader.left(bytes) {
             return Ok(());
         }
         let what = format!("rank {rank} has {count} {what}, more than its part holds");
-        Err(Error::bytes(Place::new(top..reader.at), what, format!("expected at most {}", reader.left(bytes))))
+        Err(Error::bytes(ByteRange::new(top..reader.at), what, format!("expected at most {}", reader.left(bytes))))
     };
     room(roots, 4, "operations that wait for nothing", reader)?;
     reader.at += 4 * roots as usize;
@@ -162,7 +162,7 @@ fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error
     let mut lists: Vec<List> = Vec::new();
     let mut stated = Vec::with_capacity(count as usize);
     for op in 0..count {
-        let at = Place::new(reader.at..reader.at + ENTRY);
+        let at = ByteRange::new(reader.at..reader.at + ENTRY);
         stated.push(reader.u32()?);
         let entry = Entry { kind: reader.u8()?, other: reader.u32()?, size: reader.u64()?, tag: reader.u32()?, at };
         let (cpu, _nic) = (reader.u8()?, reader.u8()?);
@@ -184,16 +184,16 @@ fn part_of(reader: &mut Reader<'_>, rank: u32, ranks: u32) -> Result<Rank, Error
             return Err(Error::bytes(at, what, format!("expected lists of {} in all", reader.left(4))));
         }
         left -= count as usize;
-        let mut list = Reader { file: reader.file, at: waits + 4 * from as usize, end: reader.end };
+        let mut list = NumberReader { file: reader.file, at: waits + 4 * from as usize, end: reader.end };
         for _ in 0..count {
-            let place = Place::new(list.at..list.at + 4);
+            let place = ByteRange::new(list.at..list.at + 4);
             let op = list.u32()?;
             let Some(stated) = stated.get_mut(op as usize) else {
                 let what = format!("rank {rank} has no operation {op}");
                 return Err(Error::bytes(place, what, format!("expected a number under {}", made.ops.len())));
             };
             *stated = stated.wrapping_sub(1);
-            made.edges.push(Edge { op, on, begun });
+            made.edges.push(OpDependency { op, on, begun });
         }
     }
     if let Some(op) = stated.iter().position(|&left| left != 0) {
@@ -291,8 +291,8 @@ pub(super) mod tests {
 
     #[test]
     fn counts_are_checked_against_the_file() {
-        let calc = Op { kind: OpKind::Calc { ns: 1 }, cpu: 0, at: Place::default() };
-        let rank = Rank { ops: vec![calc; 2], edges: vec![Edge { op: 1, on: 0, begun: false }] };
+        let calc = Op { kind: OpKind::Calc { ns: 1 }, cpu: 0, at: ByteRange::default() };
+        let rank = Rank { ops: vec![calc; 2], edges: vec![OpDependency { op: 1, on: 0, begun: false }] };
         let goal = Goal { ranks: vec![rank.clone(), rank] };
         let good = written(&goal, LAYOUTS[0]);
         assert!(is_binary(&good) && read(&good).is_ok());

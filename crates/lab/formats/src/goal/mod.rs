@@ -7,7 +7,7 @@
 mod binary;
 mod text;
 
-use crate::{Error, Place};
+use crate::{ByteRange, Error};
 
 pub use binary::is_binary;
 
@@ -24,7 +24,7 @@ pub struct Rank {
     /// Operations in the order of the file.
     pub ops: Vec<Op>,
     /// Dependencies, sorted. Both ends are indices into `ops`.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<OpDependency>,
 }
 
 /// An operation.
@@ -35,7 +35,7 @@ pub struct Op {
     /// The rank's processor that executes it.
     pub cpu: u32,
     /// Position in the file.
-    pub at: Place,
+    pub at: ByteRange,
 }
 
 /// Type and parameters of an operation.
@@ -68,7 +68,7 @@ pub enum OpKind {
 
 /// Dependency of an operation on another of the same rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Edge {
+pub struct OpDependency {
     /// The operation that waits.
     pub op: u32,
     /// The operation that it waits for.
@@ -133,9 +133,9 @@ mod tests {
         let ops = proptest::collection::vec(operations(), 1..12);
         (ops, edges).prop_map(|(ops, edges)| {
             let count = index32(ops.len());
-            let ops = ops.into_iter().map(|(kind, cpu)| Op { kind, cpu, at: Place::default() }).collect();
-            let edge = |(op, on, begun): (u32, u32, bool)| Edge { op: op % count, on: on % count, begun };
-            let mut edges: Vec<Edge> = edges.into_iter().map(edge).collect();
+            let ops = ops.into_iter().map(|(kind, cpu)| Op { kind, cpu, at: ByteRange::default() }).collect();
+            let edge = |(op, on, begun): (u32, u32, bool)| OpDependency { op: op % count, on: on % count, begun };
+            let mut edges: Vec<OpDependency> = edges.into_iter().map(edge).collect();
             edges.sort_unstable();
             edges.dedup();
             Goal { ranks: vec![Rank { ops, edges }, Rank::default()] }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn without_places(mut goal: Goal) -> Goal {
-        goal.ranks.iter_mut().flat_map(|rank| &mut rank.ops).for_each(|op| op.at = Place::default());
+        goal.ranks.iter_mut().flat_map(|rank| &mut rank.ops).for_each(|op| op.at = ByteRange::default());
         goal
     }
 

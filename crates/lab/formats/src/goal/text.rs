@@ -5,35 +5,35 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edge, Goal, Op, OpKind, Other, Rank, other_rank, peer};
+use super::{Goal, Op, OpDependency, OpKind, Other, Rank, other_rank, peer};
 use crate::index::index32;
-use crate::{Error, Place};
+use crate::{ByteRange, Error};
 
 /// A word of the text and its place.
-type Word<'a> = (&'a str, Place);
+type GoalWord<'a> = (&'a str, ByteRange);
 
 /// The words of a schedule: runs of letters, digits, `_`, `-` and `.`, and other characters one by one; without comments.
-struct Words<'a> {
+struct GoalWords<'a> {
     text: &'a str,
     at: usize,
     /// Lookahead: a word that was read but not consumed.
-    peeked: Option<Word<'a>>,
+    peeked: Option<GoalWord<'a>>,
 }
 
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Result<Option<Word<'a>>, Error> {
+impl<'a> GoalWords<'a> {
+    fn next(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
         if let Some(word) = self.peeked.take() {
             return Ok(Some(word));
         }
         self.read()
     }
 
-    fn peek(&mut self) -> Result<Option<Word<'a>>, Error> {
+    fn peek(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
         self.peeked = self.next()?;
         Ok(self.peeked)
     }
 
-    fn read(&mut self) -> Result<Option<Word<'a>>, Error> {
+    fn read(&mut self) -> Result<Option<GoalWord<'a>>, Error> {
         loop {
             let rest = &self.text[self.at..];
             let blank = rest.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').len();
@@ -43,7 +43,7 @@ impl<'a> Words<'a> {
                 self.at += 2 + comment.find('\n').unwrap_or(comment.len());
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
-                    let at = Place::new(self.at..self.at + 2);
+                    let at = ByteRange::new(self.at..self.at + 2);
                     return Err(Error::text(at, "this comment is not closed", "expected `*/` behind it"));
                 };
                 self.at += end + 4;
@@ -55,26 +55,26 @@ impl<'a> Words<'a> {
         let Some(first) = rest.chars().next() else { return Ok(None) };
         let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let length = rest.find(|c| !of_word(c)).unwrap_or(rest.len()).max(first.len_utf8());
-        let place = Place::new(self.at..self.at + length);
+        let place = ByteRange::new(self.at..self.at + length);
         self.at += length;
         Ok(Some((&rest[..length], place)))
     }
 
     /// Returns the next word, or an error at the end.
-    fn needed(&mut self, expected: &str) -> Result<Word<'a>, Error> {
+    fn needed(&mut self, expected: &str) -> Result<GoalWord<'a>, Error> {
         self.next()?.ok_or_else(|| {
             let end = self.text.len();
-            Error::text(Place::new(end..end), "the schedule ends here", format!("expected {expected}"))
+            Error::text(ByteRange::new(end..end), "the schedule ends here", format!("expected {expected}"))
         })
     }
 
     /// Reads a word that must be `wanted`.
-    fn word(&mut self, wanted: &str) -> Result<Place, Error> {
+    fn word(&mut self, wanted: &str) -> Result<ByteRange, Error> {
         let (word, at) = self.needed(&format!("`{wanted}`"))?;
         if word == wanted { Ok(at) } else { Err(unexpected((word, at), &format!("`{wanted}`"))) }
     }
 
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<(T, Place), Error> {
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<(T, ByteRange), Error> {
         let (word, at) = self.needed(what)?;
         let number = word.parse().map_err(|_| unexpected((word, at), what))?;
         Ok((number, at))
@@ -90,12 +90,12 @@ impl<'a> Words<'a> {
     }
 }
 
-fn unexpected((word, at): Word<'_>, expected: &str) -> Error {
+fn unexpected((word, at): GoalWord<'_>, expected: &str) -> Error {
     Error::text(at, format!("`{word}` is not expected here"), format!("expected {expected}"))
 }
 
 pub(super) fn read(text: &str) -> Result<Goal, Error> {
-    let mut words = Words { text, at: 0, peeked: None };
+    let mut words = GoalWords { text, at: 0, peeked: None };
     words.word("num_ranks")?;
     let (count, count_at) = words.number::<u32>("the number of ranks")?;
     let mut ranks: BTreeMap<u32, Rank> = BTreeMap::new();
@@ -122,16 +122,16 @@ pub(super) fn read(text: &str) -> Result<Goal, Error> {
 }
 
 /// A dependency by its labels.
-struct Named<'a> {
-    op: Word<'a>,
-    on: Word<'a>,
+struct LabelledDependency<'a> {
+    op: GoalWord<'a>,
+    on: GoalWord<'a>,
     begun: bool,
 }
 
-fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
+fn block(words: &mut GoalWords<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
     let mut made = Rank::default();
     let mut labels: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut named: Vec<Named<'_>> = Vec::new();
+    let mut named: Vec<LabelledDependency<'_>> = Vec::new();
     loop {
         let first = words.needed("an operation, a dependency or `}`")?;
         match first.0 {
@@ -153,7 +153,7 @@ fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
                     }
                     "requires" | "irequires" => {
                         let on = words.needed("a label")?;
-                        named.push(Named { op: first, on, begun: next.0 == "irequires" });
+                        named.push(LabelledDependency { op: first, on, begun: next.0 == "irequires" });
                     }
                     _ => return Err(unexpected(next, "`:`, `requires` or `irequires`")),
                 }
@@ -161,12 +161,12 @@ fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
             _ => return Err(unexpected(first, "an operation, a dependency or `}`")),
         }
     }
-    let find = |(label, at): Word<'_>| {
+    let find = |(label, at): GoalWord<'_>| {
         let found = labels.get(label).copied();
         found.ok_or_else(|| Error::text(at, format!("rank {rank} has no operation `{label}`"), "expected a label"))
     };
-    for Named { op, on, begun } in named {
-        made.edges.push(Edge { op: find(op)?, on: find(on)?, begun });
+    for LabelledDependency { op, on, begun } in named {
+        made.edges.push(OpDependency { op: find(op)?, on: find(on)?, begun });
     }
     made.edges.sort_unstable();
     made.edges.dedup();
@@ -174,7 +174,7 @@ fn block(words: &mut Words<'_>, rank: u32, ranks: u32) -> Result<Rank, Error> {
 }
 
 /// Reads the rest of an operation that begins with `first`.
-fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
+fn operation(words: &mut GoalWords<'_>, first: GoalWord<'_>, rank: u32, ranks: u32) -> Result<Op, Error> {
     let (mut cpu, mut tag) = (0, 0);
     let kind;
     if first.0 == "calc" {
@@ -209,16 +209,16 @@ fn operation(words: &mut Words<'_>, first: Word<'_>, rank: u32, ranks: u32) -> R
         }
         kind = if sends { OpKind::Send { bytes, to: other, tag } } else { OpKind::Recv { bytes, from: other, tag } };
     }
-    Ok(Op { kind, cpu, at: first.1.to(Place::new(words.at..line_end(words))) })
+    Ok(Op { kind, cpu, at: first.1.to(ByteRange::new(words.at..line_end(words))) })
 }
 
 /// Returns the end of the operation that was just read, at most the end of its line.
-fn line_end(words: &Words<'_>) -> usize {
+fn line_end(words: &GoalWords<'_>) -> usize {
     words.peeked.map_or(words.at, |(_, at)| at.range().start.min(words.at))
 }
 
 /// Reads a size in bytes: `10b` or `10 b`.
-fn bytes(words: &mut Words<'_>) -> Result<u64, Error> {
+fn bytes(words: &mut GoalWords<'_>) -> Result<u64, Error> {
     const EXPECTED: &str = "a size such as 100b, over 0";
     let (word, at) = words.needed(EXPECTED)?;
     let digits = if let Some(digits) = word.strip_suffix('b') {
@@ -253,7 +253,10 @@ mod tests {
             OpKind::Recv { bytes: 8, from: 1, tag: 6 },
         ];
         assert_eq!(kinds, [calc, send, recv]);
-        assert_eq!(first.edges, [Edge { op: 1, on: 0, begun: false }, Edge { op: 2, on: 1, begun: true }]);
+        assert_eq!(
+            first.edges,
+            [OpDependency { op: 1, on: 0, begun: false }, OpDependency { op: 2, on: 1, begun: true }]
+        );
         assert_eq!((first.ops[1].cpu, second.ops.len(), second.edges.len()), (1, 2, 0));
         assert!(RING[first.ops[1].at.range()].starts_with("send 10b to 1 tag 5 cpu 1 nic 0"));
     }

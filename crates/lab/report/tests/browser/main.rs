@@ -10,15 +10,15 @@ mod sample;
 mod tails;
 
 use chromium::{Browser, Page};
-use report::{Failure, ReportData, Run, render};
+use report::{FailureData, ReportData, RunData, render};
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-type Outcome = Result<(), String>;
-type Test = fn(&mut Browser) -> Outcome;
-type Sample = fn() -> ReportData;
+type TestOutcome = Result<(), String>;
+type Test = fn(&mut Browser) -> TestOutcome;
+type DataFn = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
@@ -199,7 +199,7 @@ fn lossless() -> ReportData {
     data
 }
 
-fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
+fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "lossless", &lossless(), "light")?;
     page.check("a plot a run", &format!("{}.length === 2", plots("buffers")))?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("buffers")))?;
@@ -213,7 +213,7 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
 }
 
 /// Credits, coding and collectives have columns, and only where a run has them.
-fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
+fn what_few_runs_have_gets_columns(browser: &mut Browser) -> TestOutcome {
     let table = "document.querySelector('[data-testid=results-table]').textContent";
     let words = [
         "Collective",
@@ -252,7 +252,7 @@ fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
+fn every_section_is_drawn(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.check(
         "sections, in order",
@@ -287,7 +287,7 @@ section-traces,section-links,section-scenario,section-replay'",
 }
 
 /// The backend of the runs is shown at the top, and next to each of them at the bottom.
-fn the_host_is_named(browser: &mut Browser) -> Outcome {
+fn the_host_is_named(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     data.runs.truncate(2);
     data.runs.iter_mut().for_each(|run| run.summary["host"] = json!("simulator"));
@@ -308,17 +308,17 @@ fn the_host_is_named(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn absent_data_leaves_no_section(browser: &mut Browser) -> Outcome {
+fn absent_data_leaves_no_section(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "empty", &ReportData::default(), "light")?;
     page.check("no section", "document.querySelectorAll('main > section, canvas').length === 0")?;
     page.check("a title all the same", "document.title === 'Narrows report'")?;
     page.close()?;
 
     // A run that has only a summary, as a run without sampling has, with null for missing values.
-    let bare = Run {
+    let bare = RunData {
         label: "bare".into(),
         summary: json!({ "schema": 1, "flows": { "all": { "count": 0, "completed": 0, "fct_ns": null } }, "fairness": null }),
-        ..Run::default()
+        ..RunData::default()
     };
     let data = ReportData { runs: vec![bare], ..ReportData::default() };
     let mut page = open(browser, "bare", &data, "light")?;
@@ -329,7 +329,7 @@ fn absent_data_leaves_no_section(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn class_tabs_change_the_distribution(browser: &mut Browser) -> Outcome {
+fn class_tabs_change_the_distribution(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let all = page.eval(&picture_sum("distributions"))?;
     page.click("[data-testid=class-tabs] [data-value=inter]")?;
@@ -353,7 +353,7 @@ fn class_tabs_change_the_distribution(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn legend_hides_a_series(browser: &mut Browser) -> Outcome {
+fn legend_hides_a_series(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let item = "#distributions .legend button:nth-of-type(2)";
     page.check("three series", &format!("{}[0].series === 3", plots("distributions")))?;
@@ -372,7 +372,7 @@ fn legend_hides_a_series(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
+fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let rates = format!("{}.filter((p) => p.title.includes('rates'))", plots("rates"));
     page.check("eight flows a panel", &format!("{rates}.length === 3 && {rates}.every((p) => p.series === 8)"))?;
@@ -388,7 +388,7 @@ fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
+fn cursors_and_keys_read_values(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.hover("#rates .panel:nth-child(1) .u-over")?;
     page.check("a tip", "getComputedStyle(document.querySelector('#rates .tip')).display === 'block'")?;
@@ -405,7 +405,7 @@ fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn dragging_zooms_every_panel(browser: &mut Browser) -> Outcome {
+fn dragging_zooms_every_panel(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let rates = plots("rates");
     page.check("one time axis", &format!("new Set({rates}.map((p) => p.range.join())).size === 1"))?;
@@ -421,7 +421,7 @@ fn dragging_zooms_every_panel(browser: &mut Browser) -> Outcome {
 
 const GROUND: &str = "getComputedStyle(document.body).backgroundColor";
 
-fn theme_toggle_repaints(browser: &mut Browser) -> Outcome {
+fn theme_toggle_repaints(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let light = (page.eval(GROUND)?, page.eval(&picture_sum("rates"))?);
     page.click("[data-testid=theme] [data-value=dark]")?;
@@ -437,7 +437,7 @@ fn theme_toggle_repaints(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn dark_scheme_is_followed(browser: &mut Browser) -> Outcome {
+fn dark_scheme_is_followed(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "dark")?;
     page.check("dark", &format!("{GROUND}.match(/\\d+/g).every((v) => v < 60)"))?;
     for section in ["distributions", "rates", "queues", "traces"] {
@@ -469,7 +469,7 @@ const CONTRAST: &str = r"(() => {
   return true;
 })()";
 
-fn links_sort_and_filter(browser: &mut Browser) -> Outcome {
+fn links_sort_and_filter(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let table = "[data-testid=links-table]";
     let column = |n: u32| {
@@ -498,7 +498,7 @@ fn links_sort_and_filter(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn results_mark_the_best(browser: &mut Browser) -> Outcome {
+fn results_mark_the_best(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     // Flows that never ended make a mean look good: such a run is not the best of anything.
     data.runs[2].summary["flows"]["all"]["completed"] = json!(5);
@@ -517,7 +517,7 @@ fn results_mark_the_best(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn copy_buttons_copy(browser: &mut Browser) -> Outcome {
+fn copy_buttons_copy(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.eval("window.copied = null; document.addEventListener('copy', () => { window.copied = String(getSelection()) || document.activeElement.value; }); \
                navigator.clipboard.writeText = async (t) => { window.copied = t; }")?;
@@ -536,7 +536,7 @@ fn copy_buttons_copy(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
+fn hostile_text_stays_text(browser: &mut Browser) -> TestOutcome {
     let data = sample::hostile();
     let mut page = open(browser, "hostile", &data, "light")?;
     for selector in [
@@ -589,7 +589,7 @@ fn choose(id: &str, value: &str) -> String {
     )
 }
 
-fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
+fn grid_plots_follow_their_controls(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "grid", &sample::grid(), "light")?;
     page.check(
         "one line a scheme",
@@ -616,7 +616,7 @@ fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> Outcome {
+fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "large", &sample::large(), "light")?;
     page.check("panels", "document.querySelectorAll('[data-testid=rate-panel]').length === 40")?;
     page.check("all drawn", &format!("{}.length === 80", plots("rates")))?;
@@ -628,7 +628,7 @@ fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> Outcome {
 }
 
 /// A grid as large as a paper's: all sections are drawn of one of its points, and of all of them at once.
-fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
+fn two_hundred_runs_are_drawn(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "wide-grid", &sample::wide_grid(), "light")?;
     for (load, runs) in [("10%", 20), ("", 200)] {
         page.eval(&choose("slice-load", load))?;
@@ -654,7 +654,7 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
 }
 
 /// Runs that differ in their seeds alone have a column for that, and names of their own wherever one is chosen.
-fn seeds_tell_runs_apart(browser: &mut Browser) -> Outcome {
+fn seeds_tell_runs_apart(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     for (seed, run) in (1_u64..).zip(&mut data.runs) {
         run.label = "Uno".into();
@@ -697,7 +697,7 @@ const NO_OVERLAP: &str = r"(() => {
 
 /// No part of the page sticks out or overlaps another at 1400 and 500 pixels, in light and dark. A picture of a section
 /// is saved for each.
-fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
+fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> TestOutcome {
     for theme in ["light", "dark"] {
         page.click(&format!("[data-testid=theme] [data-value={theme}]"))?;
         for size in WIDTHS {
@@ -717,7 +717,7 @@ fn fits_everywhere(page: &mut Page, name: &str, section: &str) -> Outcome {
 }
 
 /// Rows are schemes at points with means over seeds; single runs are folded; the plot has error bars.
-fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
+fn grids_show_means_over_seeds(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "seeds-grid", &sample::seeds(), "light")?;
     let rows = "document.querySelectorAll('[data-testid=means-table] tbody tr')";
     page.check("a row a scheme and point", &format!("{rows}.length === 21"))?;
@@ -757,7 +757,7 @@ fn grids_show_means_over_seeds(browser: &mut Browser) -> Outcome {
 }
 
 /// Failures are marked in each plot over time, listed above each panel, and shown with the values.
-fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
+fn failures_are_in_every_time_plot(browser: &mut Browser) -> TestOutcome {
     let mut whole = sample::failing();
     whole.runs.iter_mut().for_each(|run| run.failures.clear());
     let mut page = open(browser, "whole", &whole, "light")?;
@@ -794,7 +794,7 @@ fn failures_are_in_every_time_plot(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
+fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "sizes", &sample::seeds(), "light")?;
     page.check("two lines a scheme", &format!("{0}[0].series === 6 && {0}[0].points === 24", plots("sizes")))?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("sizes")))?;
@@ -823,7 +823,7 @@ fn percentiles_by_size_follow_their_controls(browser: &mut Browser) -> Outcome {
 }
 
 /// The fullest of twenty ports are lines, the others are one band, and a click shows all of them.
-fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> Outcome {
+fn few_queues_are_lines_and_the_rest_a_band(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "ports", &sample::ports(), "light")?;
     page.check("eight lines, and two edges of the rest", &format!("{}[0].series === 10", plots("queues")))?;
     page.check("phantom queues likewise", &format!("{}[1].series === 10", plots("queues")))?;
@@ -860,11 +860,11 @@ fn point(section: &str, across: f64, down: f64) -> String {
     )
 }
 
-fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
+fn heat_maps_show_ports_over_time(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::ports();
     let name = data.runs[0].queues.as_ref().map(|queues| queues.ports[3].name.clone()).unwrap_or_default();
     data.runs[0].failures =
-        vec![Failure { links: vec![name.clone()], count: 1, down_ns: vec![(200_000_000, Some(400_000_000))] }];
+        vec![FailureData { links: vec![name.clone()], count: 1, down_ns: vec![(200_000_000, Some(400_000_000))] }];
     let mut page = open(browser, "heat", &data, "light")?;
     page.check("cells", &format!("{0}.length === 1 && {0}[0].count > 20 * 300", charts("heat")))?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("heat")))?;
@@ -896,7 +896,7 @@ fn heat_maps_show_ports_over_time(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
+fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> TestOutcome {
     let data = sample::training();
     let mut page = open(browser, "network", &data, "light")?;
     // Twelve cables of hosts and pods, four to the cores, both ways each; two up to the border; one bundle between.
@@ -928,7 +928,7 @@ fn the_network_is_drawn_with_what_failed(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
+fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "collectives", &sample::training(), "light")?;
     page.check(
         "all flows of both",
@@ -962,7 +962,7 @@ fn collectives_are_drawn_step_by_step(browser: &mut Browser) -> Outcome {
 
 /// Keeps the reader's choices in the address: a page opened with it shows the same view, and so does an open page when its
 /// address changes.
-fn the_address_keeps_the_view(browser: &mut Browser) -> Outcome {
+fn the_address_keeps_the_view(browser: &mut Browser) -> TestOutcome {
     const SHOWN: &str = "JSON.stringify([narrowsReport.plots.map((p) => [p.title, p.series, p.x].join()).sort(), \
         [...document.querySelectorAll('[aria-pressed]:not([data-testid=theme] *)')].map((b) => b.ariaPressed), \
         [...document.querySelectorAll('select, input:not([type=checkbox])')].map((s) => s.value), \
@@ -1031,7 +1031,7 @@ fn saved(page: &mut Page, place: &str, kind: &str) -> Result<String, String> {
 
 /// The saved files are an SVG of lines and text that a parser accepts and that shows the plot, a PNG of its size, and
 /// the values.
-fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
+fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "saved", &sample::seeds(), "light")?;
     page.eval(CATCH_SAVED)?;
     page.click("#sweep .legend button:nth-of-type(2)")?;
@@ -1080,7 +1080,7 @@ fn plots_are_saved_as_svg_png_and_csv(browser: &mut Browser) -> Outcome {
 
 /// A section fails where it stands: at once (a trace without a name) or when its plot's turn comes (a queue without
 /// values), as does the heat map of it. All others are drawn.
-fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
+fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     data.runs[0].traces[0].name = "to be null".into();
     data.runs[1].queues.as_mut().ok_or("no queues")?.ports[0].queue_bytes = vec![987_654_321];
@@ -1104,7 +1104,7 @@ fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
 
 const FITS: &str = "document.documentElement.scrollWidth <= innerWidth";
 
-fn nothing_sticks_out(browser: &mut Browser) -> Outcome {
+fn nothing_sticks_out(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     page.check(
         "on a laptop the results need no scrolling",
@@ -1129,7 +1129,7 @@ fn nothing_sticks_out(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
-fn prints(browser: &mut Browser) -> Outcome {
+fn prints(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "dark")?;
     let pdf = page.call("Page.printToPDF", &json!({ "printBackground": true }))?;
     let length = pdf["data"].as_str().unwrap_or_default().len();
@@ -1142,8 +1142,8 @@ fn prints(browser: &mut Browser) -> Outcome {
 }
 
 /// Pictures for a person to look at.
-fn pictures(browser: &mut Browser) -> Outcome {
-    let samples: [(&str, Sample); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
+fn pictures(browser: &mut Browser) -> TestOutcome {
+    let samples: [(&str, DataFn); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
     for scheme in ["light", "dark"] {
         for (name, data) in samples {
             let mut page = open(browser, name, &data(), scheme)?;
@@ -1179,7 +1179,7 @@ fn pictures(browser: &mut Browser) -> Outcome {
 }
 
 /// Writes base64 text as a file among the pictures, if they are asked for.
-fn save(name: &Path, base64: &str) -> Outcome {
+fn save(name: &Path, base64: &str) -> TestOutcome {
     let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS") else { return Ok(()) };
     let digit = |c: u8| match c {
         b'A'..=b'Z' => Some(u32::from(c - b'A')),

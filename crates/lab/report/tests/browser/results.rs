@@ -1,13 +1,13 @@
 //! The heading, and the table of results: training jobs, means over seeds, columns that need scrolling.
 
 use crate::chromium::{Browser, Page, Scrollbars};
-use crate::{CATCH_SAVED, FITS, Outcome, WIDTHS, fits_everywhere, open, picture_sum, plots, sample, saved};
+use crate::{CATCH_SAVED, FITS, TestOutcome, WIDTHS, fits_everywhere, open, picture_sum, plots, sample, saved};
 use report::ReportData;
 use serde_json::{Value, json};
 
 /// The scenario's name is the heading of the page and the title of the browser's tab, with its description and its paper,
 /// if it has them.
-pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> Outcome {
+pub(crate) fn the_heading_is_the_scenario_s(browser: &mut Browser) -> TestOutcome {
     let paper = "Uno: A One-Stop Solution (SC 2025), Fig. 8";
     let full = ReportData { name: "uno-fig8".into(), title: "Incast".into(), paper: paper.into(), ..sample::mixed() };
     let conditions = vec!["initial window of Uno: intra 175 KB (1 BDP)".to_owned(), "most loaded: a>b 50 %".to_owned()];
@@ -40,7 +40,7 @@ fn cell(table: &str, row: u32, key: &str) -> String {
 }
 
 /// A training job has its iterations, any other job its mean; over seeds they are means.
-pub(crate) fn training_jobs_have_iterations(browser: &mut Browser) -> Outcome {
+pub(crate) fn training_jobs_have_iterations(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "jobs", &sample::jobs(), "light")?;
     // Two seeds, 10 ms apart: t(1) * 7.07 / sqrt(2) = 63.5.
     for (table, row, key, text) in [
@@ -95,7 +95,7 @@ pub(crate) fn training_jobs_have_iterations(browser: &mut Browser) -> Outcome {
 
 /// Every column of every table comes into the window when its box is scrolled to the end by a wheel. The first column stays,
 /// the page itself does not scroll, and the box shows a bar and takes keys.
-pub(crate) fn every_column_can_be_reached(browser: &mut Browser) -> Outcome {
+pub(crate) fn every_column_can_be_reached(browser: &mut Browser) -> TestOutcome {
     for (name, data) in [("jobs", sample::jobs()), ("seeds", sample::seeds()), ("tails", sample::tails())] {
         let mut page = open(browser, &format!("reach-{name}"), &data, "light")?;
         page.scrollbars(Scrollbars::Shown)?;
@@ -116,7 +116,7 @@ pub(crate) fn every_column_can_be_reached(browser: &mut Browser) -> Outcome {
     Ok(())
 }
 
-fn reach(page: &mut Page, at: u64) -> Outcome {
+fn reach(page: &mut Page, at: u64) -> TestOutcome {
     page.eval(&format!(
         "window.it = document.querySelectorAll('table')[{at}]; window.box = it.closest('.scroll'); \
          it.scrollIntoView({{ block: 'start', behavior: 'instant' }}); scrollBy(0, -120)"
@@ -150,7 +150,7 @@ fn reach(page: &mut Page, at: u64) -> Outcome {
 }
 
 /// Seeds of a scheme have one entry in the legend, one colour, and a line of all their flows; single seeds are thin lines.
-pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> Outcome {
+pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "seeds-cdf", &sample::seeds(), "light")?;
     let legend = "[...document.querySelectorAll('#distributions .legend button')]";
     let names = |page: &mut Page| page.eval(&format!("{legend}.map((it) => it.textContent)"));
@@ -218,7 +218,7 @@ pub(crate) fn seeds_share_a_line(browser: &mut Browser) -> Outcome {
 
 /// Means and intervals are rounded as by `results` in the terminal: both numbers to the interval's second digit, in one
 /// unit.
-pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) -> Outcome {
+pub(crate) fn means_and_intervals_are_rounded_together(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     data.runs.truncate(1);
     data.runs.push(data.runs[0].clone());

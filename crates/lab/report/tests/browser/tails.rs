@@ -1,10 +1,10 @@
 //! Slowdowns over all seeds together, and the slowest flows.
 
 use crate::chromium::Browser;
-use crate::{Outcome, choose, fits_everywhere, open, plots, sample};
+use crate::{TestOutcome, choose, fits_everywhere, open, plots, sample};
 
 /// One row per scheme, class and point, for the selected point; a p99 of few flows has a question mark.
-pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut Browser) -> Outcome {
+pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "pooled", &sample::tails(), "light")?;
     let rows = "[...document.querySelectorAll('[data-testid=pooled-table] tbody tr')]";
     page.check("three schemes, two classes", &format!("{rows}.length === 6"))?;
@@ -69,7 +69,7 @@ pub(crate) fn slowdowns_over_all_seeds_stand_with_their_intervals(browser: &mut 
 
 /// Entries are listed below each other when folded; two tables per class are shown when opened, with stars where the
 /// slowest have at least twice as much.
-pub(crate) fn the_slowest_flows_stand_beside_typical_ones(browser: &mut Browser) -> Outcome {
+pub(crate) fn the_slowest_flows_stand_beside_typical_ones(browser: &mut Browser) -> TestOutcome {
     let mut page = open(browser, "slowest", &sample::tails(), "light")?;
     let groups = "[...document.querySelectorAll('[data-testid=slowest-group]')]";
     page.check("a scheme each, folded", &format!("{groups}.length === 3 && {groups}.every((g) => !g.open)"))?;

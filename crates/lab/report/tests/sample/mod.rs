@@ -2,8 +2,9 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Cause, Claim, Collective, Counted, Distribution, Failure, FlowRate, Interval, Link, Pooled,
-    PortQueue, Queues, Rates, Ratio, ReportData, Run, SlowFlow, Slowest, SlowestOfClass, Trace, Trait, Verdict,
+    AverageRow, Averages, ClaimData, Collective, Counted, DistributionData, FailureData, FlowRate, IntervalData,
+    LinkData, Pooled, PortQueue, QueuesData, RatesData, RatioData, ReportData, RunData, SlowFlow, Slowest,
+    SlowestOfClass, TraceData, Trait, VerdictData, WarningGroupData,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ impl Noise {
 
 /// Four intra-DC and four inter-DC flows into one host, three schemes.
 pub(crate) fn mixed() -> ReportData {
-    let mut runs: Vec<Run> = (0..3).map(|scheme| incast(scheme, 8, 900)).collect();
+    let mut runs: Vec<RunData> = (0..3).map(|scheme| incast(scheme, 8, 900)).collect();
     runs[2].warnings.push(
         "the law bbr of 4 inter-DC flows never acted on a mark: 0 cuts in 690 ms, while its port marked 18 204 packets"
             .into(),
@@ -42,7 +43,7 @@ pub(crate) fn mixed() -> ReportData {
         warnings: vec![
             "Flow size was scaled from 1 GiB to 256 MiB (scale quick); rates and RTTs are the paper's.".into(),
         ],
-        causes: vec![Cause { runs: SCHEMES[2].into(), text: runs[2].warnings[0].clone() }],
+        causes: vec![WarningGroupData { runs: SCHEMES[2].into(), text: runs[2].warnings[0].clone() }],
         claims: claims(),
         averages: averages(),
         runs,
@@ -95,7 +96,13 @@ pub(crate) fn training() -> ReportData {
         let mut noise = Noise(at as u64 + 5);
         run.links.clear();
         let mut link = |name: String, class: &str, share: f64| {
-            run.links.push(Link { name, class: class.into(), utilisation: share, packets: 1_000, ..Link::default() });
+            run.links.push(LinkData {
+                name,
+                class: class.into(),
+                utilisation: share,
+                packets: 1_000,
+                ..LinkData::default()
+            });
         };
         for dc in 0..2 {
             for n in 0..4 {
@@ -124,12 +131,12 @@ pub(crate) fn training() -> ReportData {
             }
         }
         run.failures = vec![
-            Failure {
+            FailureData {
                 links: vec!["dc0.border>dc1.border#2".into(), "dc1.border>dc0.border#2".into()],
                 count: 2,
                 down_ns: vec![(9_000_000, Some(14_000_000))],
             },
-            Failure { links: vec!["dc0.pod1.agg0>dc0.core0".into()], count: 1, down_ns: vec![(20_000_000, None)] },
+            FailureData { links: vec!["dc0.pod1.agg0>dc0.core0".into()], count: 1, down_ns: vec![(20_000_000, None)] },
         ];
         run.collectives = (0..2_u64).map(|number| ring(number, &mut noise)).collect();
         run.collective_count = 5;
@@ -215,13 +222,13 @@ pub(crate) fn failing() -> ReportData {
     let name = |n: u32| format!("dc1/border0 → dc0/border0 #{n}");
     for run in &mut data.runs {
         run.failures = vec![
-            Failure { links: vec![name(0)], count: 1, down_ns: vec![(120_000_000, Some(210_000_000))] },
-            Failure {
+            FailureData { links: vec![name(0)], count: 1, down_ns: vec![(120_000_000, Some(210_000_000))] },
+            FailureData {
                 links: vec![name(3)],
                 count: 1,
                 down_ns: (0..40).map(|n| (300_000_000 + n * 500_000, Some(300_200_000 + n * 500_000))).collect(),
             },
-            Failure { links: vec![name(1), name(2)], count: 2, down_ns: vec![(500_000_000, None)] },
+            FailureData { links: vec![name(1), name(2)], count: 2, down_ns: vec![(500_000_000, None)] },
         ];
     }
     data
@@ -274,7 +281,7 @@ pub(crate) fn tails() -> ReportData {
     .to_vec();
     let mut interval = |value: f64| {
         let margin = value * (0.03 + 0.1 * noise.next());
-        Interval { value, low: value - margin, high: value + margin }
+        IntervalData { value, low: value - margin, high: value + margin }
     };
     for (group, run) in (0..data.runs.len()).step_by(3).enumerate() {
         let scheme = group % 3;
@@ -282,7 +289,7 @@ pub(crate) fn tails() -> ReportData {
         let mut classes = Vec::new();
         for (class, flows) in [("intra", 2_073), ("inter", 87)] {
             let few = flows < 100;
-            let ratio = |of: Interval| Ratio { of, differs: of.low > 1.0 || of.high < 1.0 };
+            let ratio = |of: IntervalData| RatioData { of, differs: of.low > 1.0 || of.high < 1.0 };
             data.pooled.push(Pooled {
                 run,
                 class: class.into(),
@@ -403,23 +410,23 @@ pub(crate) fn hostile() -> ReportData {
     run.id = markup.into();
     run.label = format!("Uno {markup}");
     run.warnings.push(markup.into());
-    data.causes.push(Cause { runs: markup.into(), text: markup.into() });
+    data.causes.push(WarningGroupData { runs: markup.into(), text: markup.into() });
     run.links[0].name = format!("{markup} __proto__");
     run.links[0].class = "constructor".into();
     run.links[1].name = "constructor>__proto__".into();
-    run.failures = vec![Failure {
+    run.failures = vec![FailureData {
         links: vec![markup.into(), "constructor>__proto__".into()],
         count: 2,
         down_ns: vec![(100_000_000, None)],
     }];
     run.collectives = vec![ring(0, &mut Noise(1))];
     run.collectives[0].job = markup.into();
-    run.distributions.push(Distribution {
+    run.distributions.push(DistributionData {
         class: "__proto__ </script>\"]'".into(),
         fct_ns: vec![(10.0, 0.5), (20.0, 1.0)],
         slowdown: vec![(1.0, 1.0)],
     });
-    run.distributions.push(Distribution { class: "constructor".into(), ..run.distributions[0].clone() });
+    run.distributions.push(DistributionData { class: "constructor".into(), ..run.distributions[0].clone() });
     run.traces[0].name = "constructor".into();
     run.summary["flows"]["sizes"]["constructor"] = run.summary["flows"]["all"].clone();
     run.summary["flows"]["sizes"]["__proto__"] = run.summary["flows"]["all"].clone();
@@ -430,7 +437,7 @@ pub(crate) fn hostile() -> ReportData {
     data
 }
 
-fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
+fn incast(scheme: usize, flow_count: usize, samples: usize) -> RunData {
     let mut noise = Noise(scheme as u64 * 7919 + flow_count as u64);
     let end_ns = [690e6, 740e6, 810e6][scheme];
     let step_ns = end_ns / samples as f64;
@@ -499,13 +506,13 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
             let cwnd = time.iter().map(|&t| bdp * (0.8 + 0.3 * ((t as f64 / 17e6) + i as f64).sin().abs())).collect();
             let alpha = time.iter().map(|&t| 1e6 * (0.1 + 0.9 * (-(t as f64) / 90e6).exp())).collect();
             [
-                Trace { flow, name: "cwnd_bytes".into(), time_ns: time.clone(), values: cwnd },
-                Trace { flow, name: "alpha_ppm".into(), time_ns: time, values: alpha },
+                TraceData { flow, name: "cwnd_bytes".into(), time_ns: time.clone(), values: cwnd },
+                TraceData { flow, name: "alpha_ppm".into(), time_ns: time, values: alpha },
             ]
         })
         .collect();
 
-    Run {
+    RunData {
         id: format!("{scheme}"),
         label: SCHEMES[scheme].into(),
         point: Vec::new(),
@@ -516,16 +523,16 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
             .enumerate()
             .map(|(c, class)| distribution(class, c, scheme, &mut noise))
             .collect(),
-        rates: Some(Rates { time_ns: time_ns.clone(), flows, jain }),
-        queues: Some(Queues { time_ns, ports }),
+        rates: Some(RatesData { time_ns: time_ns.clone(), flows, jain }),
+        queues: Some(QueuesData { time_ns, ports }),
         buffers: None,
         traces,
         links: links(scheme, &mut noise),
-        ..Run::default()
+        ..RunData::default()
     }
 }
 
-fn distribution(class: &str, index: usize, scheme: usize, noise: &mut Noise) -> Distribution {
+fn distribution(class: &str, index: usize, scheme: usize, noise: &mut Noise) -> DistributionData {
     let centre = [300e6, 40e6, 620e6, 40e3][index] * [1.0, 1.25, 1.6][scheme];
     let spread = [0.9, 0.5, 0.25, 0.7][index] * [0.7, 1.0, 1.3][scheme];
     let mut slowest = 0.0_f64;
@@ -539,7 +546,7 @@ fn distribution(class: &str, index: usize, scheme: usize, noise: &mut Noise) -> 
         fct_ns.push((slowest.round(), p));
         slowdown.push((1.0 + slowest / centre * [0.6, 1.1, 1.9][scheme], p));
     }
-    Distribution { class: class.into(), fct_ns, slowdown }
+    DistributionData { class: class.into(), fct_ns, slowdown }
 }
 
 fn stats(mean: f64) -> Value {
@@ -577,8 +584,8 @@ fn summary(scheme: usize, flow_count: usize, end_ns: f64) -> Value {
     })
 }
 
-fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
-    let mut links = vec![Link {
+fn links(scheme: usize, noise: &mut Noise) -> Vec<LinkData> {
+    let mut links = vec![LinkData {
         name: "dc0/edge3 → host 28".into(),
         class: "host".into(),
         utilisation: [0.981, 0.942, 0.884][scheme],
@@ -587,11 +594,11 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
         losses: 0,
         marks: [88_112, 41_233, 18_204][scheme],
         max_queue_bytes: 1_048_576,
-        ..Link::default()
+        ..LinkData::default()
     }];
     for i in 0..8 {
         let share = noise.next();
-        links.push(Link {
+        links.push(LinkData {
             name: format!("dc1/border0 → dc0/border0 #{i}"),
             class: "inter-dc".into(),
             utilisation: 0.06 * share,
@@ -600,12 +607,12 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
             losses: (4.0 * share) as u64,
             marks: (800.0 * share) as u64,
             max_queue_bytes: (220_000.0 * share) as u64,
-            ..Link::default()
+            ..LinkData::default()
         });
     }
     for i in 0..32 {
         let share = noise.next() * 0.2;
-        links.push(Link {
+        links.push(LinkData {
             name: format!("dc0/agg{} → dc0/edge{}", i / 4, i % 4),
             class: "fabric".into(),
             utilisation: share,
@@ -614,7 +621,7 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
             losses: 0,
             marks: (900.0 * share) as u64,
             max_queue_bytes: (90_000.0 * share) as u64,
-            ..Link::default()
+            ..LinkData::default()
         });
     }
     links
@@ -631,8 +638,8 @@ fn averages() -> Vec<Averages> {
     vec![Averages { title: "Five seeds".into(), columns, parts: vec![part("0.4"), part("0.8")] }]
 }
 
-fn claims() -> Vec<Claim> {
-    let claim = |id: &str, text: &str, paper: &str, measured: &str, verdict, note: &str| Claim {
+fn claims() -> Vec<ClaimData> {
+    let claim = |id: &str, text: &str, paper: &str, measured: &str, verdict, note: &str| ClaimData {
         figure: "Fig. 8".into(),
         id: id.into(),
         text: text.into(),
@@ -647,16 +654,16 @@ fn claims() -> Vec<Claim> {
             "Uno's flows converge to equal rates quickly",
             "Jain ≥ 0.95 within 50 ms",
             "31.4 ms",
-            Verdict::Reproduced,
+            VerdictData::Reproduced,
             "",
         ),
-        claim("fct-mean", "Uno's mean FCT is at most GEMINI's", "≤ 1.00×", "0.93×", Verdict::Reproduced, ""),
+        claim("fct-mean", "Uno's mean FCT is at most GEMINI's", "≤ 1.00×", "0.93×", VerdictData::Reproduced, ""),
         claim(
             "fct-p99",
             "Uno's p99 FCT is 1.7 times shorter than MPRDMA+BBR's",
             "1.70×",
             "1.17×",
-            Verdict::DirectionOnly,
+            VerdictData::DirectionOnly,
             "The paper's timeout policy differs for this baseline; see the as-published variant.",
         ),
         claim(
@@ -664,10 +671,10 @@ fn claims() -> Vec<Claim> {
             "Phantom queues keep the real queue near zero",
             "< 10 KB",
             "18 KB",
-            Verdict::NotReproduced,
+            VerdictData::NotReproduced,
             "Start of the incast counts here.",
         ),
-        claim("unolb", "Uno with UnoLB improves on Uno with ECMP", "1.3×", "", Verdict::Pending, "Needs UnoLB."),
+        claim("unolb", "Uno with UnoLB improves on Uno with ECMP", "1.3×", "", VerdictData::Pending, "Needs UnoLB."),
     ]
 }
 

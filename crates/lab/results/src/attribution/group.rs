@@ -6,7 +6,7 @@ use experiment::{DropCause, Setup};
 use fabric::{LinkClass, LinkId};
 use units::Span;
 
-use super::shares::{Attribution, Cause, FlowTime, LastCut, Root};
+use super::shares::{Attribution, DelayCause, FlowTime, LastCut, Root};
 use super::walk::LossFound;
 use crate::tables::FlowTable;
 
@@ -80,20 +80,20 @@ impl RootKind {
         match root {
             Root::Loss { lost } => Self::Loss(lost.map(|lost| lost.cause)),
             Root::Cause(cause) => match cause {
-                Cause::Queueing { .. } => Self::Queueing,
-                Cause::Pause { .. } => Self::Pause,
-                Cause::HostQueue { .. } => Self::HostQueue,
-                Cause::Starved { .. } => Self::Starved,
-                Cause::Window { since } => Self::Window(WindowSince::of(since)),
-                Cause::Rate { since } => Self::Rate(WindowSince::of(since)),
-                Cause::Credits => Self::Credits,
-                Cause::Hold => Self::Hold,
-                Cause::Receiver => Self::Receiver,
-                Cause::HostDelay => Self::HostDelay,
-                Cause::Resent => Self::Resent,
-                Cause::Own => Self::Own,
-                Cause::Retransmission { .. } => Self::Loss(None),
-                Cause::Unknown => Self::Unknown,
+                DelayCause::Queueing { .. } => Self::Queueing,
+                DelayCause::Pause { .. } => Self::Pause,
+                DelayCause::HostQueue { .. } => Self::HostQueue,
+                DelayCause::Starved { .. } => Self::Starved,
+                DelayCause::Window { since } => Self::Window(WindowSince::of(since)),
+                DelayCause::Rate { since } => Self::Rate(WindowSince::of(since)),
+                DelayCause::Credits => Self::Credits,
+                DelayCause::Hold => Self::Hold,
+                DelayCause::Receiver => Self::Receiver,
+                DelayCause::HostDelay => Self::HostDelay,
+                DelayCause::Resent => Self::Resent,
+                DelayCause::Own => Self::Own,
+                DelayCause::Retransmission { .. } => Self::Loss(None),
+                DelayCause::Unknown => Self::Unknown,
             },
         }
     }
@@ -207,20 +207,23 @@ fn link_of(root: Root) -> Option<LinkId> {
     match root {
         Root::Loss { lost } => lost.map(|lost| lost.link),
         Root::Cause(
-            Cause::Queueing { link } | Cause::Pause { link } | Cause::HostQueue { link } | Cause::Starved { link },
+            DelayCause::Queueing { link }
+            | DelayCause::Pause { link }
+            | DelayCause::HostQueue { link }
+            | DelayCause::Starved { link },
         ) => Some(link),
         Root::Cause(_) => None,
     }
 }
 
 /// The effect of a loss.
-fn effect_of(cause: Cause) -> Option<&'static str> {
+fn effect_of(cause: DelayCause) -> Option<&'static str> {
     match cause {
-        Cause::Retransmission { found: LossFound::Timeout, .. } => Some("waiting for timeouts"),
-        Cause::Retransmission { found: LossFound::Fast, .. } => Some("until the loss was known"),
-        Cause::Retransmission { found: LossFound::Credit, .. } => Some("until the next credit"),
-        Cause::Window { since: LastCut::Loss { .. } } => Some("small window since"),
-        Cause::Rate { since: LastCut::Loss { .. } } => Some("low rate since"),
+        DelayCause::Retransmission { found: LossFound::Timeout, .. } => Some("waiting for timeouts"),
+        DelayCause::Retransmission { found: LossFound::Fast, .. } => Some("until the loss was known"),
+        DelayCause::Retransmission { found: LossFound::Credit, .. } => Some("until the next credit"),
+        DelayCause::Window { since: LastCut::Loss { .. } } => Some("small window since"),
+        DelayCause::Rate { since: LastCut::Loss { .. } } => Some("low rate since"),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use super::walk::{CriticalPath, LossFound, StepKind, critical_path};
 
 /// Causes of excess completion time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Cause {
+pub enum DelayCause {
     /// The flow's packets wait at a port behind those of others.
     Queueing {
         /// The port's link.
@@ -91,7 +91,7 @@ pub enum LastCut {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Share {
     /// The cause.
-    pub cause: Cause,
+    pub cause: DelayCause,
     /// Its part of the excess.
     pub time: Span,
     /// The flows that used the link then, and for how long, the longest first. Empty where no others are to blame.
@@ -129,10 +129,10 @@ pub enum Root {
         lost: Option<LostAt>,
     },
     /// Another cause.
-    Cause(Cause),
+    Cause(DelayCause),
 }
 
-impl Cause {
+impl DelayCause {
     /// The root that the cause is a part of.
     pub fn root(self) -> Root {
         match self {
@@ -212,19 +212,19 @@ enum Purpose {
 
 impl Purpose {
     /// The cause where the link is idle.
-    fn idle(self) -> Cause {
+    fn idle(self) -> DelayCause {
         match self {
-            Self::Round(since) => Cause::Window { since },
-            Self::Rate(since) => Cause::Rate { since },
-            Self::Credit => Cause::Credits,
-            Self::Queue | Self::Nic => Cause::Unknown,
+            Self::Round(since) => DelayCause::Window { since },
+            Self::Rate(since) => DelayCause::Rate { since },
+            Self::Credit => DelayCause::Credits,
+            Self::Queue | Self::Nic => DelayCause::Unknown,
         }
     }
 }
 
 /// A sum of link use: of one flow, purpose and link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Meter {
+struct LinkUseSum {
     flow: u32,
     purpose: Purpose,
     link: LinkId,
@@ -232,10 +232,10 @@ struct Meter {
 
 /// Critical paths of flows, and the link use that their attribution needs.
 #[derive(Debug)]
-pub struct Paths<'a> {
+pub struct CriticalPaths<'a> {
     flows: Vec<Walked<'a>>,
     /// By tag.
-    meters: Vec<Meter>,
+    meters: Vec<LinkUseSum>,
     /// By tag: true if the port may hold packets back while its link is idle.
     pausing: Vec<bool>,
     /// By tag: the length of its spans.
@@ -243,7 +243,7 @@ pub struct Paths<'a> {
     spans: Vec<LinkSpan>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> CriticalPaths<'a> {
     /// Walks the critical paths of flows that are complete.
     pub fn new(setup: &Setup, flows: Vec<Logged<'a>>) -> Self {
         let walked = |logged: Logged<'a>| {
@@ -255,13 +255,13 @@ impl<'a> Paths<'a> {
                 logged,
                 uplink: setup.network.uplink(spec.src),
                 path: critical_path(setup, logged.log, logged.started, logged.completed),
-                resent: setup.paths(spec.src, spec.dst, setup.host.mss).line_rate.time_for(bytes).unsigned_ps(),
+                resent: setup.paths(spec.src, spec.dst, setup.host.mss).line_rate.tx_time(bytes).unsigned_ps(),
             }
         };
         let flows = flows.into_iter().map(walked).collect();
         let mut made = Self { flows, meters: Vec::new(), pausing: Vec::new(), lengths: Vec::new(), spans: Vec::new() };
         made.measure();
-        let pauses = |meter: &Meter| {
+        let pauses = |meter: &LinkUseSum| {
             let from = setup.network.links()[meter.link.index()].from;
             setup.shares(from) || setup.network.port(meter.link).credits().is_some()
         };
@@ -274,15 +274,15 @@ impl<'a> Paths<'a> {
         self.flows.iter().map(|flow| &flow.path)
     }
 
-    /// Link usage intervals that [`Paths::attribute`] needs.
+    /// Link usage intervals that [`CriticalPaths::attribute`] needs.
     pub fn spans(&self) -> &[LinkSpan] {
         &self.spans
     }
 
     fn measure(&mut self) {
-        let mut tags = BTreeMap::<Meter, u32>::new();
+        let mut tags = BTreeMap::<LinkUseSum, u32>::new();
         let (mut meters, mut lengths, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-        let mut add = |meter: Meter, start: Time, end: Time| {
+        let mut add = |meter: LinkUseSum, start: Time, end: Time| {
             let tag = *tags.entry(meter).or_insert_with(|| {
                 meters.push(meter);
                 lengths.push(0);
@@ -294,17 +294,17 @@ impl<'a> Paths<'a> {
         for Walked { logged, uplink, path, .. } in &self.flows {
             let (flow, uplink, cuts) = (logged.log.flow, *uplink, Cuts::new(logged));
             for (place, step) in path.steps.iter().enumerate() {
-                let over = |purpose, add: &mut dyn FnMut(Meter, Time, Time)| {
+                let over = |purpose, add: &mut dyn FnMut(LinkUseSum, Time, Time)| {
                     for &link in path.sent_over.get(&place).into_iter().flatten() {
-                        add(Meter { flow, purpose, link }, step.start, step.end);
+                        add(LinkUseSum { flow, purpose, link }, step.start, step.end);
                     }
                 };
                 match step.kind {
                     StepKind::Queue { link } => {
-                        add(Meter { flow, purpose: Purpose::Queue, link }, step.start, step.end);
+                        add(LinkUseSum { flow, purpose: Purpose::Queue, link }, step.start, step.end);
                     }
                     StepKind::Nic => {
-                        add(Meter { flow, purpose: Purpose::Nic, link: uplink }, step.start, step.end);
+                        add(LinkUseSum { flow, purpose: Purpose::Nic, link: uplink }, step.start, step.end);
                     }
                     StepKind::Pacer => over(Purpose::Rate(cuts.before(step.end)), &mut add),
                     StepKind::Credit => over(Purpose::Credit, &mut add),
@@ -316,14 +316,14 @@ impl<'a> Paths<'a> {
             for round in rounds {
                 let purpose = Purpose::Round(cuts.before(round.start));
                 for &link in &round.links {
-                    add(Meter { flow, purpose, link }, round.start, round.end);
+                    add(LinkUseSum { flow, purpose, link }, round.start, round.end);
                 }
             }
         }
         (self.meters, self.lengths, self.spans) = (meters, lengths, spans);
     }
 
-    /// The causes of each flow's excess, in the order of the flows. `recording` has the use of [`Paths::spans`].
+    /// The causes of each flow's excess, in the order of the flows. `recording` has the use of [`CriticalPaths::spans`].
     pub fn attribute(&self, recording: &Recording) -> Vec<Attribution> {
         let mut uses: Vec<BTreeMap<FlowId, u64>> = vec![BTreeMap::new(); self.meters.len()];
         for (&LinkUse { tag, flow }, &time) in &recording.uses {
@@ -376,18 +376,18 @@ impl Usage {
 /// Sums by cause, and the flows to blame.
 #[derive(Default)]
 struct Sums {
-    times: BTreeMap<Cause, u64>,
-    others: BTreeMap<Cause, BTreeMap<FlowId, u64>>,
+    times: BTreeMap<DelayCause, u64>,
+    others: BTreeMap<DelayCause, BTreeMap<FlowId, u64>>,
 }
 
 impl Sums {
-    fn add(&mut self, cause: Cause, time: u64) {
+    fn add(&mut self, cause: DelayCause, time: u64) {
         if time > 0 {
             *self.times.entry(cause).or_default() += time;
         }
     }
 
-    fn blame(&mut self, cause: Cause, others: &[FlowTime]) {
+    fn blame(&mut self, cause: DelayCause, others: &[FlowTime]) {
         let sums = self.others.entry(cause).or_default();
         for other in others {
             *sums.entry(other.flow).or_default() += other.time.unsigned_ps();
@@ -413,25 +413,27 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
             StepKind::Flight { .. } => own += time,
             // Divided below by the bytes that the flows sent over the links.
             StepKind::Queue { .. } | StepKind::Nic => {}
-            StepKind::NicPause => sums.add(Cause::Pause { link: *uplink }, time),
+            StepKind::NicPause => sums.add(DelayCause::Pause { link: *uplink }, time),
             StepKind::Pacer => rate += time,
             StepKind::Credit => credit += time,
-            StepKind::Hold => sums.add(Cause::Hold, time),
+            StepKind::Hold => sums.add(DelayCause::Hold, time),
             StepKind::Loss { found, loss } => {
                 let lost = loss.map(|loss| LostAt { link: loss.link, cause: loss.cause });
-                sums.add(Cause::Retransmission { found, lost }, time);
+                sums.add(DelayCause::Retransmission { found, lost }, time);
             }
-            StepKind::Receiver => sums.add(Cause::Receiver, time),
-            StepKind::HostDelay => sums.add(Cause::HostDelay, time),
-            StepKind::Unknown => sums.add(Cause::Unknown, time),
+            StepKind::Receiver => sums.add(DelayCause::Receiver, time),
+            StepKind::HostDelay => sums.add(DelayCause::HostDelay, time),
+            StepKind::Unknown => sums.add(DelayCause::Unknown, time),
         }
     }
     for usage in usages {
         let (cause, idle) = match usage.purpose {
-            Purpose::Queue if usage.pauses => (Cause::Queueing { link: usage.link }, Cause::Pause { link: usage.link }),
+            Purpose::Queue if usage.pauses => {
+                (DelayCause::Queueing { link: usage.link }, DelayCause::Pause { link: usage.link })
+            }
             // The link's usage does not include lost packets.
-            Purpose::Queue => (Cause::Queueing { link: usage.link }, Cause::Queueing { link: usage.link }),
-            Purpose::Nic => (Cause::HostQueue { link: usage.link }, Cause::Unknown),
+            Purpose::Queue => (DelayCause::Queueing { link: usage.link }, DelayCause::Queueing { link: usage.link }),
+            Purpose::Nic => (DelayCause::HostQueue { link: usage.link }, DelayCause::Unknown),
             Purpose::Round(_) | Purpose::Rate(_) | Purpose::Credit => continue,
         };
         own += usage.own;
@@ -454,7 +456,7 @@ fn attribute(walked: &Walked<'_>, usages: &[Usage]) -> Attribution {
     let ideal = logged.ideal.unsigned_ps();
     let beyond = own.saturating_sub(ideal);
     let resent = beyond.min(walked.resent);
-    sums.add(Cause::Resent, resent);
+    sums.add(DelayCause::Resent, resent);
     for (time, usages) in held.into_iter().chain([(beyond - resent, &rounds)]) {
         share_out(&mut sums, time, usages, *uplink);
     }
@@ -496,7 +498,7 @@ fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage], uplink: LinkId) {
         if starved > 0 {
             // Others on the sender's own NIC are flows of its host.
             let link = usage.link;
-            let cause = if link == uplink { Cause::HostQueue { link } } else { Cause::Starved { link } };
+            let cause = if link == uplink { DelayCause::HostQueue { link } } else { DelayCause::Starved { link } };
             sums.add(cause, starved);
             sums.blame(cause, &usage.others);
         }
@@ -505,7 +507,7 @@ fn share_out(sums: &mut Sums, time: u64, usages: &[&Usage], uplink: LinkId) {
         rest -= starved + unused;
     }
     // Rounding; or all of it, where nothing but the flow's own packets was on its path.
-    sums.add(Cause::Own, rest);
+    sums.add(DelayCause::Own, rest);
 }
 
 /// Makes causes sum up to the excess, each in proportion.
@@ -515,7 +517,7 @@ fn settle(sums: &mut Sums, excess: u64) {
         return;
     }
     if all < excess {
-        return sums.add(Cause::Unknown, excess - all);
+        return sums.add(DelayCause::Unknown, excess - all);
     }
     let mut rest = excess;
     for time in sums.times.values_mut() {
@@ -540,7 +542,7 @@ struct Cuts(Vec<(Time, LastCut)>);
 
 impl Cuts {
     fn new(logged: &Logged<'_>) -> Self {
-        let (mut cuts, mut before) = (Vec::new(), laws::Acted::default());
+        let (mut cuts, mut before) = (Vec::new(), laws::LawActions::default());
         let losses = &logged.log.losses;
         let lost_by = |at: Time| {
             let place = losses.partition_point(|loss| loss.time <= at);
@@ -578,7 +580,7 @@ mod tests {
         Usage { purpose, link: LinkId(link), length, own, by_others, pauses: false, others }
     }
 
-    fn shared(time: u64, usages: &[Usage]) -> BTreeMap<Cause, u64> {
+    fn shared(time: u64, usages: &[Usage]) -> BTreeMap<DelayCause, u64> {
         let mut sums = Sums::default();
         share_out(&mut sums, time, &busiest(usages, |_| true), UPLINK);
         sums.times
@@ -596,18 +598,18 @@ mod tests {
         ];
         // Of 80 and 300 that the flow itself did not use, others used 60.
         let found = shared(380, &usages);
-        let window = |since| Cause::Window { since };
+        let window = |since| DelayCause::Window { since };
         let expected = [
-            (Cause::Starved { link: LinkId(2) }, 60),
+            (DelayCause::Starved { link: LinkId(2) }, 60),
             (window(LastCut::Start), 20),
             (window(LastCut::Congestion), 300),
         ];
         assert_eq!(found, expected.into_iter().collect());
         // On the sender's NIC others are flows of its host.
         let card = [usage(start, 0, [100, 0, 100])];
-        assert_eq!(shared(7, &card), [(Cause::HostQueue { link: UPLINK }, 7)].into_iter().collect());
+        assert_eq!(shared(7, &card), [(DelayCause::HostQueue { link: UPLINK }, 7)].into_iter().collect());
         // A path that is full of the flow's own packets.
-        assert_eq!(shared(7, &[usage(start, 1, [100, 100, 0])]), [(Cause::Own, 7)].into_iter().collect());
+        assert_eq!(shared(7, &[usage(start, 1, [100, 100, 0])]), [(DelayCause::Own, 7)].into_iter().collect());
     }
 
     proptest! {

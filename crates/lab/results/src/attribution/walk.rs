@@ -11,7 +11,7 @@ use units::{Span, Time};
 
 /// A stretch of a flow's critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct PathStep {
     /// Its beginning.
     pub start: Time,
     /// Its end.
@@ -71,7 +71,7 @@ pub enum LossFound {
 
 /// A round of a critical path: a packet leaves, and its acknowledgement comes back.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Round {
+pub struct PathRound {
     /// Departure of the packet.
     pub start: Time,
     /// Arrival of the acknowledgement.
@@ -86,16 +86,16 @@ pub struct Round {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CriticalPath {
     /// From the flow's start to its completion, without gaps, in order of time.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     /// Its rounds, in order of time.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<PathRound>,
     /// Links of the packet sent in a step at the sender, by the step's place.
     pub sent_over: BTreeMap<usize, Vec<LinkId>>,
 }
 
 /// Walks the critical path of a flow that started and completed at these times.
 pub fn critical_path(setup: &Setup, log: &FlowLog, started: Time, completed: Time) -> CriticalPath {
-    let mut walk = Walk {
+    let mut walk = PathWalk {
         setup,
         log,
         packets: Packets::new(log),
@@ -154,7 +154,7 @@ impl<'a> Packets<'a> {
     }
 }
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     setup: &'a Setup,
     log: &'a FlowLog,
     packets: Packets<'a>,
@@ -162,8 +162,8 @@ struct Walk<'a> {
     /// All after this time is explained.
     at: Time,
     /// Backwards.
-    steps: Vec<Step>,
-    rounds: Vec<Round>,
+    steps: Vec<PathStep>,
+    rounds: Vec<PathRound>,
     /// Links of the data packet that was walked last.
     links: Vec<LinkId>,
     sent_over: Vec<(usize, Vec<LinkId>)>,
@@ -195,7 +195,7 @@ enum Next {
     Nothing,
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     fn run(&mut self) {
         let events = &self.log.sender;
         let last = events.iter().rposition(|event| event.time <= self.at && event.view.is_none());
@@ -231,7 +231,7 @@ impl Walk<'_> {
     fn explain(&mut self, from: Time, kind: StepKind) {
         let from = from.max(self.started);
         if from < self.at {
-            self.steps.push(Step { start: from, end: self.at, kind });
+            self.steps.push(PathStep { start: from, end: self.at, kind });
             self.at = from;
         }
     }
@@ -289,7 +289,7 @@ impl Walk<'_> {
         };
         let base = self.steps[steps..].iter().filter(|step| matches!(step.kind, StepKind::Flight { .. }));
         let base = base.map(|step| step.end.since(step.start)).sum();
-        self.rounds.push(Round { start: sent, end, links: self.links.clone(), base });
+        self.rounds.push(PathRound { start: sent, end, links: self.links.clone(), base });
         self.event_of(data, sent).map_or_else(|| self.departure_before(place, StepKind::Unknown), Next::Departure)
     }
 

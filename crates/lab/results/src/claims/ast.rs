@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::words::{
-    self, CRITICAL, CreditsKey, FairnessKey, FlowsKey, IT, LawKey, NetworkKey, Predictor, SampleStat, Sampled,
-    SpreadKey, Stat, TierKey, TotalKey, Word as _,
+    self, CRITICAL, ClosedSet as _, CreditsKey, FairnessKey, FlowsKey, IT, LawKey, NetworkKey, Predictor, SampleStat,
+    Sampled, SpreadKey, Stat, TierKey, TotalKey,
 };
 use crate::quantity::Unit;
 
@@ -181,14 +181,14 @@ pub enum Subject {
         /// The ports; the switches for `buffer`; the flows for `rate`.
         chosen: String,
         /// The time of the samples; all samples if none.
-        window: Option<Window>,
+        window: Option<ClaimWindow>,
         /// The statistic.
         stat: SampleStat,
     },
     /// `flows(FROM, TO).KEY`: payload acknowledged to the sampled flows in that time.
     Flows {
         /// The time.
-        window: Window,
+        window: ClaimWindow,
         /// The value.
         key: FlowsKey,
     },
@@ -196,21 +196,21 @@ pub enum Subject {
 
 /// A stretch of simulated time, both ends in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Window {
+pub struct ClaimWindow {
     /// Its start.
     pub from_ns: u64,
     /// Its end.
     pub to_ns: u64,
 }
 
-impl Window {
+impl ClaimWindow {
     /// Returns whether a sample is in the window.
     pub const fn has(self, time_ns: u64) -> bool {
         self.from_ns <= time_ns && time_ns <= self.to_ns
     }
 }
 
-impl fmt::Display for Window {
+impl fmt::Display for ClaimWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |ns: u64| match ns {
             _ if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),

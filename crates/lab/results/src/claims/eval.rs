@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window};
+use super::ast::{Check, ClaimWindow, Comparison, Expr, Function, Metric, Operator, Order, Subject};
 use super::words::{
     CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
     TotalKey,
 };
 use crate::point_keys::{Lookup, find_run};
-use crate::quantity::{Dimension, Value};
+use crate::quantity::{Dimension, DimensionedValue};
 use crate::stats::{self, Jain};
 use crate::store::RunResults;
-use crate::summary::{Actions, Cell, Credits, Fairness, NetworkTotals, Spread, Summary, Training};
+use crate::summary::{Actions, Credits, DistributionStats, Fairness, FlowGroupStats, NetworkTotals, Summary, Training};
 use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
 /// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
 #[derive(Clone, Default, Debug)]
-pub struct Runs<'a>(BTreeMap<&'a str, Entry<'a>>);
+pub struct Runs<'a>(BTreeMap<&'a str, EvaluatedRun<'a>>);
 
 /// A run at hand.
 #[derive(Clone, Copy, Debug)]
-struct Entry<'a> {
+struct EvaluatedRun<'a> {
     summary: &'a Summary,
-    samples: Option<Samples<'a>>,
+    samples: Option<SampleTables<'a>>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> EvaluatedRun<'a> {
     const fn of_summary(summary: &'a Summary) -> Self {
         Self { summary, samples: None }
     }
@@ -37,17 +37,17 @@ impl<'a> Entry<'a> {
     }
 }
 
-type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
+type SampleTables<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
 impl<'a> Runs<'a> {
     /// Runs with summaries alone.
     pub fn of_summaries(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
-        Self(summaries.into_iter().map(|summary| (summary.run.as_str(), Entry::of_summary(summary))).collect())
+        Self(summaries.into_iter().map(|summary| (summary.run.as_str(), EvaluatedRun::of_summary(summary))).collect())
     }
 
     /// Whole runs.
     pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
-        Self(runs.into_iter().map(|run| (run.summary.run.as_str(), Entry::of_run(run))).collect())
+        Self(runs.into_iter().map(|run| (run.summary.run.as_str(), EvaluatedRun::of_run(run))).collect())
     }
 
     /// Whole runs, grouped by seed. A grid's runs that differ in nothing but `seed` have one name in claims, so `names`
@@ -55,19 +55,19 @@ impl<'a> Runs<'a> {
     pub fn by_seed(runs: &'a [RunResults], names: &'a [String]) -> Vec<Self> {
         let mut seeds: BTreeMap<u64, Self> = BTreeMap::new();
         for (run, name) in runs.iter().zip(names) {
-            seeds.entry(run.summary.seed).or_default().0.insert(name, Entry::of_run(run));
+            seeds.entry(run.summary.seed).or_default().0.insert(name, EvaluatedRun::of_run(run));
         }
         seeds.into_values().collect()
     }
 
     /// One whole run, under another name.
     pub fn named(name: &'a str, run: &'a RunResults) -> Self {
-        Self([(name, Entry::of_run(run))].into())
+        Self([(name, EvaluatedRun::of_run(run))].into())
     }
 
     /// One run's summary, for expressions that name no run.
     pub fn alone(summary: &'a Summary) -> Self {
-        Self([("", Entry::of_summary(summary))].into())
+        Self([("", EvaluatedRun::of_summary(summary))].into())
     }
 
     /// The summary of a run; none if it is not there.
@@ -79,7 +79,7 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// No run matches, or several do.
-    fn find(&self, name: &str) -> Result<Entry<'a>, EvalError> {
+    fn find(&self, name: &str) -> Result<EvaluatedRun<'a>, EvalError> {
         if let Some(entry) = self.0.get(name) {
             return Ok(*entry);
         }
@@ -121,13 +121,13 @@ pub enum EvalError {
 ///
 /// # Errors
 /// When a run, a class or a measurement is missing, or units do not fit.
-pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<Value, EvalError> {
+pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
     let made = match expr {
-        Expr::Literal(amount, unit) => unit.map_or(Value::number(*amount), |unit| unit.of(*amount)),
+        Expr::Literal(amount, unit) => unit.map_or(DimensionedValue::number(*amount), |unit| unit.of(*amount)),
         Expr::Metric(metric) => measured(metric, runs)?,
         Expr::Negative(inner) => {
             let inner = value(inner, runs)?;
-            Value { amount: -inner.amount, ..inner }
+            DimensionedValue { amount: -inner.amount, ..inner }
         }
         Expr::Binary(left, operator, right) => {
             let (a, b) = (value(left, runs)?, value(right, runs)?);
@@ -144,7 +144,7 @@ pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<Value, EvalError> {
                     Operator::Over => a.dimension.minus(b.dimension),
                     Operator::Plus | Operator::Minus => a.dimension,
                 };
-                Value { amount, dimension }
+                DimensionedValue { amount, dimension }
             })?
         }
         Expr::Call(function, args) => call(*function, args, runs)?,
@@ -152,12 +152,12 @@ pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<Value, EvalError> {
     if made.amount.is_nan() { Err(EvalError::NotANumber { expr: expr.to_string() }) } else { Ok(made) }
 }
 
-fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Value, EvalError> {
-    let mut chosen: Option<(&Expr, Value)> = None;
+fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
+    let mut chosen: Option<(&Expr, DimensionedValue)> = None;
     for arg in args {
         let next = value(arg, runs)?;
         chosen = Some(match (chosen, function) {
-            (None, Function::Abs) => (arg, Value { amount: next.amount.abs(), ..next }),
+            (None, Function::Abs) => (arg, DimensionedValue { amount: next.amount.abs(), ..next }),
             (None, _) => (arg, next),
             (Some((first, best)), _) => {
                 alike(first, best, "compared", arg, next)?;
@@ -171,7 +171,13 @@ fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Value, Eva
 }
 
 /// Refuses values of different kinds.
-pub(super) fn alike(left: &Expr, a: Value, done: &'static str, right: &Expr, b: Value) -> Result<(), EvalError> {
+pub(super) fn alike(
+    left: &Expr,
+    a: DimensionedValue,
+    done: &'static str,
+    right: &Expr,
+    b: DimensionedValue,
+) -> Result<(), EvalError> {
     if a.dimension == b.dimension {
         return Ok(());
     }
@@ -206,15 +212,15 @@ fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError>
     })
 }
 
-fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
-    let Entry { summary, samples } = runs.find(&metric.run)?;
+fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalError> {
+    let EvaluatedRun { summary, samples } = runs.find(&metric.run)?;
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
     let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
     match &metric.subject {
         Subject::Spread { class, key: SpreadKey::Iteration, stat } => {
             let (job, training) = training_of(summary, class).map_err(missing)?;
             let found = percentile(&training.iteration_ns, *stat);
-            found.map(Value::ns).ok_or_else(|| missing(format!("no iteration of {job} ended")))
+            found.map(DimensionedValue::ns).ok_or_else(|| missing(format!("no iteration of {job} ended")))
         }
         Subject::Critical { job, step } => {
             let (job, training) = training_of(summary, job).map_err(missing)?;
@@ -222,34 +228,36 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 return Err(missing(format!("no iteration of {job} ended")));
             }
             let known = || training.critical.iter().map(|(step, _)| step).collect::<Vec<_>>().join(", ");
-            let found = training.critical.get(step).copied().map(Value::number);
+            let found = training.critical.get(step).copied().map(DimensionedValue::number);
             found.ok_or_else(|| missing(format!("no step `{step}` on its critical path; there are {}", known())))
         }
         Subject::Spread { class, key, stat } => {
             let cell = cell_of(metric, summary, class)?;
             let none = || missing(format!("none of its {} flows of class {class} ended", cell.count));
-            let (spread, made): (&Spread, fn(f64) -> Value) = match key {
-                SpreadKey::Slowdown => (&cell.slowdown, Value::number),
-                SpreadKey::Fct | SpreadKey::Iteration => (&cell.fct_ns, Value::ns),
+            let (spread, made): (&DistributionStats, fn(f64) -> DimensionedValue) = match key {
+                SpreadKey::Slowdown => (&cell.slowdown, DimensionedValue::number),
+                SpreadKey::Fct | SpreadKey::Iteration => (&cell.fct_ns, DimensionedValue::ns),
             };
             stat_of(spread, *stat).map(made).ok_or_else(none)
         }
         Subject::Class { class, key } => {
             let cell = || cell_of(metric, summary, class);
             let training = || training_of(summary, class).map_err(missing);
-            let ended = |found: Option<f64>| found.map(Value::ns).ok_or_else(|| missing("no iteration ended".into()));
+            let ended = |found: Option<f64>| {
+                found.map(DimensionedValue::ns).ok_or_else(|| missing("no iteration ended".into()))
+            };
             match key {
-                TotalKey::Count => Ok(Value::count(cell()?.count)),
-                TotalKey::Completed => Ok(Value::count(cell()?.completed)),
+                TotalKey::Count => Ok(DimensionedValue::count(cell()?.count)),
+                TotalKey::Completed => Ok(DimensionedValue::count(cell()?.completed)),
                 TotalKey::Goodput if cell()?.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
-                TotalKey::Goodput => Ok(Value::bps(cell()?.goodput_bps as f64)),
-                TotalKey::EndToEnd => end_to_end(summary, class).map(Value::ns).map_err(missing),
+                TotalKey::Goodput => Ok(DimensionedValue::bps(cell()?.goodput_bps as f64)),
+                TotalKey::EndToEnd => end_to_end(summary, class).map(DimensionedValue::ns).map_err(missing),
                 TotalKey::Compute => ended(training()?.1.compute_ns),
                 TotalKey::Exposed => ended(training()?.1.exposed_ns),
                 TotalKey::InterShare => {
                     let (job, training) = training()?;
                     let ended = (!training.iteration_ns.is_empty()).then_some(training.inter);
-                    ended.map(Value::number).ok_or_else(|| missing(format!("no iteration of {job} ended")))
+                    ended.map(DimensionedValue::number).ok_or_else(|| missing(format!("no iteration of {job} ended")))
                 }
             }
         }
@@ -265,7 +273,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
                 1.. => "nothing varied",
             };
-            found.r.map(Value::number).ok_or_else(|| missing(none().into()))
+            found.r.map(DimensionedValue::number).ok_or_else(|| missing(none().into()))
         }
         Subject::Network(key) => {
             let old = || missing("the results are from before losses were told apart".into());
@@ -278,8 +286,8 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 missing(format!("no class of links `{tier}`; there are {}", known.join(", ")))
             })
         }
-        Subject::Credits(key) => Ok(Value::count(credits(&summary.credits, *key))),
-        Subject::Law(key) => Ok(Value::count(acted(&summary.law.acted, *key))),
+        Subject::Credits(key) => Ok(DimensionedValue::count(credits(&summary.credits, *key))),
+        Subject::Law(key) => Ok(DimensionedValue::count(acted(&summary.law.acted, *key))),
         Subject::Flows { window, key } => {
             let (_, _, rates) = at_hand("flows")?;
             let got: Vec<u64> = got_in(rates, *window).into_values().collect();
@@ -289,10 +297,10 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             match key {
                 FlowsKey::Rate => {
                     let bytes = got.iter().map(|&bytes| bytes as f64).sum::<f64>();
-                    Ok(Value::bps(bytes * 8e9 / (window.to_ns - window.from_ns) as f64))
+                    Ok(DimensionedValue::bps(bytes * 8e9 / (window.to_ns - window.from_ns) as f64))
                 }
                 FlowsKey::Jain => {
-                    let index = Jain::of(&got).map(|jain| Value::number(jain.index()));
+                    let index = Jain::of(&got).map(|jain| DimensionedValue::number(jain.index()));
                     index.ok_or_else(|| missing("the flows got nothing then".into()))
                 }
             }
@@ -304,9 +312,9 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 let rows = ports.chosen(chosen).into_iter().filter(|row| counts(row.time_ns));
                 rows.filter_map(|row| of(&row)).map(|value| value as f64).collect::<Vec<f64>>()
             };
-            let in_bytes = |found: f64| Value::bytes(found);
-            let in_bps = |found: f64| Value::bps(found);
-            let (values, whose, made): (Vec<f64>, &str, fn(f64) -> Value) = match of {
+            let in_bytes = |found: f64| DimensionedValue::bytes(found);
+            let in_bps = |found: f64| DimensionedValue::bps(found);
+            let (values, whose, made): (Vec<f64>, &str, fn(f64) -> DimensionedValue) = match of {
                 Sampled::Queue => (of_ports(|row| Some(row.queue_bytes)), "ports", in_bytes),
                 Sampled::Phantom => (of_ports(|row| row.phantom_bytes), "ports", in_bytes),
                 Sampled::Ingress => (of_ports(|row| row.ingress_bytes), "ports", in_bytes),
@@ -370,7 +378,7 @@ fn percentile(values: &[f64], stat: Stat) -> Option<f64> {
     sampled(values.to_vec(), stat)
 }
 
-fn stat_of(spread: &Spread, stat: Stat) -> Option<f64> {
+fn stat_of(spread: &DistributionStats, stat: Stat) -> Option<f64> {
     match stat {
         Stat::Mean => spread.mean,
         Stat::P50 => spread.p50,
@@ -382,56 +390,56 @@ fn stat_of(spread: &Spread, stat: Stat) -> Option<f64> {
 }
 
 /// A measure of fairness; none where flows were never together.
-fn fairness(fair: &Fairness, key: FairnessKey) -> Option<Value> {
+fn fairness(fair: &Fairness, key: FairnessKey) -> Option<DimensionedValue> {
     // Flows that were together and did not become fair: later than any time.
-    let time = |at: Option<u64>| Value::ns(at.map_or(f64::INFINITY, |ns| ns as f64));
+    let time = |at: Option<u64>| DimensionedValue::ns(at.map_or(f64::INFINITY, |ns| ns as f64));
     match key {
-        FairnessKey::JainMean => fair.jain_mean.map(Value::number),
-        FairnessKey::JainFinal => fair.jain_final.map(Value::number),
+        FairnessKey::JainMean => fair.jain_mean.map(DimensionedValue::number),
+        FairnessKey::JainFinal => fair.jain_final.map(DimensionedValue::number),
         // 0 of flows that never became fair.
-        FairnessKey::JainSince => fair.jain_final.map(|_| Value::number(fair.jain_since.unwrap_or(0.0))),
+        FairnessKey::JainSince => fair.jain_final.map(|_| DimensionedValue::number(fair.jain_since.unwrap_or(0.0))),
         FairnessKey::ReachedAt => fair.jain_final.map(|_| time(fair.reached_at_ns)),
         FairnessKey::ConvergedAt => fair.jain_final.map(|_| time(fair.converged_at_ns)),
     }
 }
 
 /// A total of the network; none where results of an earlier version do not have it.
-fn total(network: &NetworkTotals, key: NetworkKey) -> Option<Value> {
-    let of_kind = |kind: &str| network.drops_by_kind.get(kind).map(|&drops| Value::count(drops));
+fn total(network: &NetworkTotals, key: NetworkKey) -> Option<DimensionedValue> {
+    let of_kind = |kind: &str| network.drops_by_kind.get(kind).map(|&drops| DimensionedValue::count(drops));
     Some(match key {
-        NetworkKey::DataPackets => Value::count(network.data_packets),
-        NetworkKey::PacketHops => Value::count(network.packet_hops),
-        NetworkKey::Drops => Value::count(network.drops),
+        NetworkKey::DataPackets => DimensionedValue::count(network.data_packets),
+        NetworkKey::PacketHops => DimensionedValue::count(network.packet_hops),
+        NetworkKey::Drops => DimensionedValue::count(network.drops),
         NetworkKey::DataDrops => return of_kind("data"),
         NetworkKey::AckDrops => return of_kind("acks"),
         NetworkKey::CreditDrops => return of_kind("credits"),
-        NetworkKey::Trims => Value::count(network.trims),
-        NetworkKey::EcnMarks => Value::count(network.ecn_marks),
-        NetworkKey::OrAcks => Value::count(network.or_acks),
-        NetworkKey::OrAckBytes => Value::bytes(network.or_ack_bytes as f64),
-        NetworkKey::Retransmits => Value::count(network.retransmits),
-        NetworkKey::Timeouts => Value::count(network.timeouts),
-        NetworkKey::PfcPauses => Value::count(network.pfc_pauses),
-        NetworkKey::PfcPause => Value::ns(network.pfc_pause_ns as f64),
-        NetworkKey::HostPause => Value::ns(network.host_pause_ns),
-        NetworkKey::Nacks => Value::count(network.nacks),
-        NetworkKey::Cnps => Value::count(network.cnps),
-        NetworkKey::ParityPackets => Value::count(network.parity_packets),
-        NetworkKey::RecoveredBlocks => Value::count(network.recovered_blocks),
-        NetworkKey::Held => Value::ns(network.held_ns as f64),
-        NetworkKey::HeadroomDrops => Value::count(network.headroom_drops),
-        NetworkKey::Messages => Value::count(network.messages),
-        NetworkKey::MaxBuffer => Value::bytes(network.max_buffer_bytes as f64),
-        NetworkKey::MaxQueue => Value::bytes(network.max_queue_bytes as f64),
+        NetworkKey::Trims => DimensionedValue::count(network.trims),
+        NetworkKey::EcnMarks => DimensionedValue::count(network.ecn_marks),
+        NetworkKey::OrAcks => DimensionedValue::count(network.or_acks),
+        NetworkKey::OrAckBytes => DimensionedValue::bytes(network.or_ack_bytes as f64),
+        NetworkKey::Retransmits => DimensionedValue::count(network.retransmits),
+        NetworkKey::Timeouts => DimensionedValue::count(network.timeouts),
+        NetworkKey::PfcPauses => DimensionedValue::count(network.pfc_pauses),
+        NetworkKey::PfcPause => DimensionedValue::ns(network.pfc_pause_ns as f64),
+        NetworkKey::HostPause => DimensionedValue::ns(network.host_pause_ns),
+        NetworkKey::Nacks => DimensionedValue::count(network.nacks),
+        NetworkKey::Cnps => DimensionedValue::count(network.cnps),
+        NetworkKey::ParityPackets => DimensionedValue::count(network.parity_packets),
+        NetworkKey::RecoveredBlocks => DimensionedValue::count(network.recovered_blocks),
+        NetworkKey::Held => DimensionedValue::ns(network.held_ns as f64),
+        NetworkKey::HeadroomDrops => DimensionedValue::count(network.headroom_drops),
+        NetworkKey::Messages => DimensionedValue::count(network.messages),
+        NetworkKey::MaxBuffer => DimensionedValue::bytes(network.max_buffer_bytes as f64),
+        NetworkKey::MaxQueue => DimensionedValue::bytes(network.max_queue_bytes as f64),
     })
 }
 
-fn by_tier(network: &NetworkTotals, key: TierKey, tier: &str) -> Option<Value> {
+fn by_tier(network: &NetworkTotals, key: TierKey, tier: &str) -> Option<DimensionedValue> {
     match key {
-        TierKey::Drops => network.drops_by_tier.get(tier).map(|&drops| Value::count(drops)),
-        TierKey::DataDrops => network.data_drops_by_tier.get(tier).map(|&drops| Value::count(drops)),
-        TierKey::PfcPauses => network.pfc_pauses_by_tier.get(tier).map(|&pauses| Value::count(pauses)),
-        TierKey::PfcPause => network.pfc_pause_ns_by_tier.get(tier).map(|&ns| Value::ns(ns as f64)),
+        TierKey::Drops => network.drops_by_tier.get(tier).map(|&drops| DimensionedValue::count(drops)),
+        TierKey::DataDrops => network.data_drops_by_tier.get(tier).map(|&drops| DimensionedValue::count(drops)),
+        TierKey::PfcPauses => network.pfc_pauses_by_tier.get(tier).map(|&pauses| DimensionedValue::count(pauses)),
+        TierKey::PfcPause => network.pfc_pause_ns_by_tier.get(tier).map(|&ns| DimensionedValue::ns(ns as f64)),
     }
 }
 
@@ -495,7 +503,7 @@ pub(super) fn flows_of(choice: &str) -> Option<std::ops::Range<u32>> {
 }
 
 /// Rates of a flow in bits per second: the payload acknowledged between consecutive samples in the window.
-fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Window>) -> Vec<f64> {
+fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<ClaimWindow>) -> Vec<f64> {
     let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut values = Vec::new();
     let counts = |time_ns: u64| window.is_none_or(|window| window.has(time_ns));
@@ -512,7 +520,7 @@ fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Wind
 
 /// Returns the bytes acknowledged to each flow that was sampled in the window: from its last sample up to the beginning
 /// of the window, to its last sample in the window.
-fn got_in(rates: &RateTable, window: Window) -> BTreeMap<u32, u64> {
+fn got_in(rates: &RateTable, window: ClaimWindow) -> BTreeMap<u32, u64> {
     let (mut before, mut got) = (BTreeMap::new(), BTreeMap::new());
     for row in rates.rows.iter().take_while(|row| row.time_ns <= window.to_ns) {
         if row.time_ns <= window.from_ns {
@@ -524,7 +532,7 @@ fn got_in(rates: &RateTable, window: Window) -> BTreeMap<u32, u64> {
     got
 }
 
-fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a Cell, EvalError> {
+fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a FlowGroupStats, EvalError> {
     summary.class(class).ok_or_else(|| {
         let known: Vec<&str> = summary.classes().map(|(name, _)| name).collect();
         EvalError::NoClass { metric: metric.to_string(), class: class.to_owned(), known: known.join(", ") }

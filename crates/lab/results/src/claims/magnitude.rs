@@ -9,14 +9,14 @@ const ORDER_OF_MAGNITUDE: f64 = 10.0;
 /// A bound of an expression in a check.
 struct Bound<'a> {
     of: &'a Expr,
-    side: Side,
+    side: BoundSide,
     order: Order,
     value: &'a Expr,
 }
 
 /// The side of an expression that is bounded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum BoundSide {
     Below,
     Above,
 }
@@ -36,8 +36,8 @@ pub(super) fn with_magnitude(direction: &Check, check: &Check) -> Check {
 fn bounds(comparison: &Comparison) -> Vec<Bound<'_>> {
     let Comparison { left, order, right } = comparison;
     let (of_left, of_right) = match order {
-        Order::AtMost | Order::Below => (Side::Above, Side::Below),
-        Order::AtLeast | Order::Above => (Side::Below, Side::Above),
+        Order::AtMost | Order::Below => (BoundSide::Above, BoundSide::Below),
+        Order::AtLeast | Order::Above => (BoundSide::Below, BoundSide::Above),
         Order::Equal | Order::Unequal => return Vec::new(),
     };
     let bound = |of, side, value| Bound { of, side, order: one_way(*order, side), value };
@@ -45,12 +45,12 @@ fn bounds(comparison: &Comparison) -> Vec<Bound<'_>> {
 }
 
 /// Returns the same comparison, strict or not, with the bounded value on the left.
-const fn one_way(order: Order, side: Side) -> Order {
+const fn one_way(order: Order, side: BoundSide) -> Order {
     match (side, order) {
-        (Side::Below, Order::Above | Order::Below) => Order::Above,
-        (Side::Below, _) => Order::AtLeast,
-        (Side::Above, Order::Above | Order::Below) => Order::Below,
-        (Side::Above, _) => Order::AtMost,
+        (BoundSide::Below, Order::Above | Order::Below) => Order::Above,
+        (BoundSide::Below, _) => Order::AtLeast,
+        (BoundSide::Above, Order::Above | Order::Below) => Order::Below,
+        (BoundSide::Above, _) => Order::AtMost,
     }
 }
 
@@ -60,7 +60,7 @@ fn widened(bound: &Bound<'_>) -> Comparison {
         let factor = Expr::Literal(ORDER_OF_MAGNITUDE, None);
         Expr::Binary(Box::new(bound.value.clone()), operator, Box::new(factor))
     };
-    let outer = if bound.side == Side::Below { Function::Min } else { Function::Max };
+    let outer = if bound.side == BoundSide::Below { Function::Min } else { Function::Max };
     let right = Expr::Call(outer, vec![scaled(Operator::Times), scaled(Operator::Over)]);
     Comparison { left: bound.of.clone(), order: bound.order, right }
 }

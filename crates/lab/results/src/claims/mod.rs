@@ -22,12 +22,12 @@ pub use ast::{Check, Comparison, Expr, Metric, class_text};
 pub(crate) use eval::flows_behind_p99;
 pub use eval::{EvalError, Runs, holds, is_of_few, value};
 use magnitude::with_magnitude;
-pub use parse::{LONGEST, ParseError, check, check_of_a_run, expression, expression_of_a_run};
-use seeds::{Answer, answer, mean};
+pub use parse::{MAX, ParseError, check, check_of_a_run, expression, expression_of_a_run};
+use seeds::{SeedDecision, answer, mean};
 
 use crate::mean::Mean;
 use crate::ordered::Ordered;
-pub use crate::quantity::{Dimension, Unit, Value};
+pub use crate::quantity::{Dimension, DimensionedValue, Unit};
 use crate::summary::is_deterministic;
 
 /// One claim of a paper.
@@ -182,7 +182,7 @@ impl ClaimError {
 /// A claim as in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+struct RawClaim {
     id: String,
     text: String,
     paper: serde_json::Value,
@@ -202,7 +202,7 @@ impl Claim {
     pub fn from_json(value: &serde_json::Value) -> Result<Self, ClaimError> {
         let id = value.get("id").and_then(serde_json::Value::as_str).unwrap_or("?").to_owned();
         let form = |reason: String| ClaimError::Form { id: id.clone(), reason };
-        let raw: Raw = serde_path_to_error::deserialize(value).map_err(|error| form(error.to_string()))?;
+        let raw: RawClaim = serde_path_to_error::deserialize(value).map_err(|error| form(error.to_string()))?;
         let paper = match &raw.paper {
             serde_json::Value::String(text) => text.clone(),
             serde_json::Value::Number(number) => number.to_string(),
@@ -308,15 +308,15 @@ impl Claim {
         let direction = self.direction.as_ref().map(|direction| with_magnitude(direction, check));
         let direction = || direction.as_ref().map(|direction| answer(direction, seeds)).transpose();
         Ok(match answer(check, seeds)? {
-            Answer::Holds => Verdict::Reproduced,
-            Answer::Undecided => match direction()? {
-                Some(Answer::Fails) => Verdict::NotReproduced,
-                Some(Answer::Holds | Answer::Undecided) | None => Verdict::Undecided,
+            SeedDecision::Holds => Verdict::Reproduced,
+            SeedDecision::Undecided => match direction()? {
+                Some(SeedDecision::Fails) => Verdict::NotReproduced,
+                Some(SeedDecision::Holds | SeedDecision::Undecided) | None => Verdict::Undecided,
             },
-            Answer::Fails => match direction()? {
-                Some(Answer::Holds) => Verdict::DirectionOnly,
-                Some(Answer::Undecided) => Verdict::Undecided,
-                Some(Answer::Fails) | None => Verdict::NotReproduced,
+            SeedDecision::Fails => match direction()? {
+                Some(SeedDecision::Holds) => Verdict::DirectionOnly,
+                Some(SeedDecision::Undecided) => Verdict::Undecided,
+                Some(SeedDecision::Fails) | None => Verdict::NotReproduced,
             },
         })
     }

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, normal_point};
-use super::words::{self, CRITICAL, IT, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey, Word};
+use super::ast::{
+    Check, ClaimWindow, Comparison, Expr, Function, Metric, Operator, Order, Subject, is_name, normal_point,
+};
+use super::words::{self, CRITICAL, ClosedSet, IT, Part, SampleStat, Sampled, SpreadKey, Stat, TierKey, TotalKey};
 use crate::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
-pub const LONGEST: usize = 1_000;
+pub const MAX: usize = 1_000;
 /// The deepest nesting of parentheses and signs.
 const DEEPEST: u32 = 50;
 
@@ -93,8 +95,8 @@ type Parsed<T> = Result<T, ParseError>;
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parsed<Self> {
         let parser = Self { text, at: 0, depth: 0, names_runs: true };
-        match text.char_indices().nth(LONGEST) {
-            Some((at, _)) => parser.wrong(at..at, format!("an expression has at most {LONGEST} characters")),
+        match text.char_indices().nth(MAX) {
+            Some((at, _)) => parser.wrong(at..at, format!("an expression has at most {MAX} characters")),
             None => Ok(parser),
         }
     }
@@ -334,7 +336,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One of a set of words.
-    fn one_of<W: Word>(&mut self, what: &str) -> Parsed<W> {
+    fn one_of<W: ClosedSet>(&mut self, what: &str) -> Parsed<W> {
         match self.one_of_if_any() {
             Some(word) => Ok(word),
             None => self.expected(&format!("{what}: {}", names::<W>().join(", "))),
@@ -342,7 +344,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next token, if it is one of a set of words.
-    fn one_of_if_any<W: Word>(&mut self) -> Option<W> {
+    fn one_of_if_any<W: ClosedSet>(&mut self) -> Option<W> {
         let found = self.peek_name()?;
         let word = named(found)?;
         self.at += found.len();
@@ -363,7 +365,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Two times, such as `20ms, 50ms`.
-    fn window(&mut self) -> Parsed<Window> {
+    fn window(&mut self) -> Parsed<ClaimWindow> {
         self.rest();
         let start = self.at;
         let from_ns = self.time()?;
@@ -372,7 +374,7 @@ impl<'a> Parser<'a> {
         if to_ns < from_ns {
             return self.wrong(start..self.at, "this ends before it begins");
         }
-        Ok(Window { from_ns, to_ns })
+        Ok(ClaimWindow { from_ns, to_ns })
     }
 
     /// A time in whole nanoseconds.
@@ -549,11 +551,11 @@ fn function_named(name: &str) -> Option<Function> {
 }
 
 /// Returns the names of a set of words.
-fn names<W: Word>() -> Vec<&'static str> {
+fn names<W: ClosedSet>() -> Vec<&'static str> {
     W::ALL.iter().map(|word| word.name()).collect()
 }
 
 /// The word of that name.
-fn named<W: Word>(name: &str) -> Option<W> {
+fn named<W: ClosedSet>(name: &str) -> Option<W> {
     W::ALL.iter().copied().find(|word| word.name() == name)
 }

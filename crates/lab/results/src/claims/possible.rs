@@ -9,28 +9,28 @@ use super::ast::{Check, Expr, Metric, Operator, Subject};
 use super::eval::{EvalError, alike, flows_of, no_choice_of_flows};
 use super::words::{FairnessKey, FlowsKey, NetworkKey, Sampled, SpreadKey, TierKey, TotalKey};
 use crate::input::RunInfo;
-use crate::quantity::{Dimension, Value};
+use crate::quantity::{Dimension, DimensionedValue};
 
 /// Names that metrics of a scenario's runs may have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Names {
+pub struct MetricNames {
     bins: BTreeSet<String>,
     jobs: BTreeSet<String>,
-    training: Named,
-    schedules: Named,
+    training: NameSet,
+    schedules: NameSet,
     /// Kinds of steps on critical paths.
     steps: BTreeSet<String>,
 }
 
 /// Names of training jobs, or of imported schedules.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct Named {
+struct NameSet {
     names: BTreeSet<String>,
     /// Set if a run has only one, which `all` then means.
     lone: bool,
 }
 
-impl Named {
+impl NameSet {
     fn of<'a>(names: impl Iterator<Item = &'a String>) -> Self {
         let names: BTreeSet<String> = names.cloned().collect();
         Self { lone: names.len() == 1, names }
@@ -61,7 +61,7 @@ const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
 /// Step of a critical path that is no flow.
 const COMPUTE: &str = "compute";
 
-impl Names {
+impl MetricNames {
     /// Names of one run.
     pub fn of(info: &RunInfo) -> Self {
         let traffic_of = |flow: &FlowId| info.traffic.get(flow.0 as usize).copied();
@@ -70,8 +70,8 @@ impl Names {
         Self {
             bins: info.sizes.iter().map(|bin| bin.name.clone()).collect(),
             jobs: of_jobs.into_iter().filter_map(job).collect(),
-            training: Named::of(info.training.iter().map(|job| &job.name)),
-            schedules: Named::of(info.schedules.iter().map(|schedule| &schedule.name)),
+            training: NameSet::of(info.training.iter().map(|job| &job.name)),
+            schedules: NameSet::of(info.schedules.iter().map(|schedule| &schedule.name)),
             steps: info.training.iter().flat_map(|job| job.kinds.iter().cloned()).collect(),
         }
     }
@@ -138,8 +138,8 @@ impl Names {
 ///
 /// # Errors
 /// When no run has a class of flows, a job or a schedule in it, or its units do not fit.
-pub fn dimension(expr: &Expr, names: &Names) -> Result<Dimension, EvalError> {
-    let of = |dimension: Dimension| Value { amount: f64::NAN, dimension };
+pub fn dimension(expr: &Expr, names: &MetricNames) -> Result<Dimension, EvalError> {
+    let of = |dimension: Dimension| DimensionedValue { amount: f64::NAN, dimension };
     Ok(match expr {
         Expr::Literal(_, unit) => unit.map_or(Dimension::NUMBER, |unit| unit.of(1.0).dimension),
         Expr::Metric(metric) => {
@@ -174,9 +174,10 @@ pub fn dimension(expr: &Expr, names: &Names) -> Result<Dimension, EvalError> {
 ///
 /// # Errors
 /// As [`dimension`]; also when the two sides of a comparison measure different things.
-pub fn comparable(check: &Check, names: &Names) -> Result<(), EvalError> {
+pub fn comparable(check: &Check, names: &MetricNames) -> Result<(), EvalError> {
     for comparison in &check.all {
-        let of = |expr: &Expr| Ok::<_, EvalError>(Value { amount: f64::NAN, dimension: dimension(expr, names)? });
+        let of =
+            |expr: &Expr| Ok::<_, EvalError>(DimensionedValue { amount: f64::NAN, dimension: dimension(expr, names)? });
         alike(&comparison.left, of(&comparison.left)?, "compared", &comparison.right, of(&comparison.right)?)?;
     }
     Ok(())

@@ -3,12 +3,12 @@
 
 use super::ast::{Check, Comparison, Order};
 use super::eval::{EvalError, Runs, alike, holds, value};
-use crate::claims::Value;
+use crate::claims::DimensionedValue;
 use crate::mean::Mean;
 
 /// The decision of the seeds on a comparison or a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum SeedDecision {
     /// The interval is on the side that is claimed.
     Holds,
     /// The interval reaches over both sides.
@@ -21,14 +21,14 @@ pub(super) enum Answer {
 ///
 /// # Errors
 /// As [`value`], of any seed; also where an earlier comparison has already failed.
-pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
-    let mut all = Answer::Holds;
+pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<SeedDecision, EvalError> {
+    let mut all = SeedDecision::Holds;
     for comparison in &check.all {
         let one = compared(comparison, seeds)?;
         all = match (all, one) {
-            (Answer::Fails, _) | (_, Answer::Fails) => Answer::Fails,
-            (Answer::Undecided, _) | (_, Answer::Undecided) => Answer::Undecided,
-            (Answer::Holds, Answer::Holds) => Answer::Holds,
+            (SeedDecision::Fails, _) | (_, SeedDecision::Fails) => SeedDecision::Fails,
+            (SeedDecision::Undecided, _) | (_, SeedDecision::Undecided) => SeedDecision::Undecided,
+            (SeedDecision::Holds, SeedDecision::Holds) => SeedDecision::Holds,
         };
     }
     Ok(all)
@@ -69,7 +69,7 @@ pub(super) fn shortfall(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<O
     Ok(lacks.into_iter().collect())
 }
 
-fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
+fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<SeedDecision, EvalError> {
     let Comparison { order, .. } = comparison;
     let by = margins(comparison, seeds)?;
     // Counts that must be equal, and times that are `never`, have no mean difference: all seeds must agree.
@@ -77,22 +77,22 @@ fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalE
         let check = Check { all: vec![comparison.clone()] };
         let held = seeds.iter().map(|runs| holds(&check, runs)).collect::<Result<Vec<_>, _>>()?;
         return Ok(match held.iter().filter(|held| **held).count() {
-            count if count == held.len() => Answer::Holds,
-            0 => Answer::Fails,
-            _ => Answer::Undecided,
+            count if count == held.len() => SeedDecision::Holds,
+            0 => SeedDecision::Fails,
+            _ => SeedDecision::Undecided,
         });
     }
-    let Some(mean) = Mean::of(&by.into_iter().map(|by| by.map(Value::number)).collect::<Vec<_>>()) else {
-        return Ok(Answer::Undecided);
+    let Some(mean) = Mean::of(&by.into_iter().map(|by| by.map(DimensionedValue::number)).collect::<Vec<_>>()) else {
+        return Ok(SeedDecision::Undecided);
     };
     let margin = mean.margin.unwrap_or(0.0);
     let (low, high) = (mean.mean.amount - margin, mean.mean.amount + margin);
     let strict = matches!(order, Order::Below | Order::Above);
     let right_side = |bound: f64| if strict { bound > 0.0 } else { bound >= 0.0 };
     Ok(match (right_side(low), right_side(high)) {
-        (true, _) => Answer::Holds,
-        (false, true) => Answer::Undecided,
-        (false, false) => Answer::Fails,
+        (true, _) => SeedDecision::Holds,
+        (false, true) => SeedDecision::Undecided,
+        (false, false) => SeedDecision::Fails,
     })
 }
 

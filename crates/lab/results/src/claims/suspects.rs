@@ -4,16 +4,16 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::seeds::{Answer, answer, shortfall};
+use super::seeds::{SeedDecision, answer, shortfall};
 use super::{Claim, EvalError, Judgement, Runs, Verdict};
 use crate::mean::Mean;
 
 /// Minimum share of a shortfall that a change must remove to count as part of its cause.
-const LEAST_SHARE: f64 = 0.2;
+const MIN_SHARE: f64 = 0.2;
 
 /// The outcome of a claim's trial: its judgement with the change, against that without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// With the change the claim is reproduced.
     #[serde(rename = "shown")]
     Shown,
@@ -35,7 +35,7 @@ pub enum Outcome {
     CannotJudge,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// All of them, the strongest first.
     pub const ALL: [Self; 6] =
         [Self::Shown, Self::InPart, Self::Undecided, Self::Refuted, Self::Needless, Self::CannotJudge];
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for TrialOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Outcome {
 
 /// A claim, judged with and without the change of a suspected cause.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Trial {
+pub struct SuspectTrial {
     /// The name of the suspected cause.
     pub cause: String,
     /// The judgement of the runs as they are.
@@ -74,7 +74,7 @@ pub struct Trial {
     /// The judgement of the runs with the change.
     pub after: Judgement,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
     /// Share of the shortfall that the change removes, 0 to 1: the least over the comparisons that failed. None where no comparison
     /// failed, or one has no measure.
     pub removed: Option<f64>,
@@ -82,23 +82,23 @@ pub struct Trial {
 
 /// Tries a suspected cause: judges the claim by the runs as they are and by those with the change. Both have the same seeds, in
 /// the same order.
-pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Trial {
+pub fn tried(cause: &str, claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> SuspectTrial {
     let (judged, again) = (claim.judge(before), claim.judge(after));
     let removed = removed(claim, before, after).ok().flatten();
-    let in_part = removed.is_some_and(|part| part.is_significant && part.share >= LEAST_SHARE);
+    let in_part = removed.is_some_and(|part| part.is_significant && part.share >= MIN_SHARE);
     let outcome = match (judged.verdict, again.verdict) {
         (Verdict::CannotJudge | Verdict::Pending, _) | (_, Verdict::CannotJudge | Verdict::Pending) => {
-            Outcome::CannotJudge
+            TrialOutcome::CannotJudge
         }
-        (Verdict::Reproduced, _) => Outcome::Needless,
-        (_, Verdict::Reproduced) => Outcome::Shown,
-        (_, Verdict::Undecided) => Outcome::Undecided,
-        (Verdict::NotReproduced, Verdict::DirectionOnly) => Outcome::InPart,
-        _ if in_part => Outcome::InPart,
-        _ => Outcome::Refuted,
+        (Verdict::Reproduced, _) => TrialOutcome::Needless,
+        (_, Verdict::Reproduced) => TrialOutcome::Shown,
+        (_, Verdict::Undecided) => TrialOutcome::Undecided,
+        (Verdict::NotReproduced, Verdict::DirectionOnly) => TrialOutcome::InPart,
+        _ if in_part => TrialOutcome::InPart,
+        _ => TrialOutcome::Refuted,
     };
     let removed = removed.map(|part| part.share.clamp(0.0, 1.0));
-    Trial { cause: cause.to_owned(), before: judged, after: again, outcome, removed }
+    SuspectTrial { cause: cause.to_owned(), before: judged, after: again, outcome, removed }
 }
 
 /// A part of a claim's shortfall.
@@ -116,7 +116,7 @@ fn removed(claim: &Claim, before: &[Runs<'_>], after: &[Runs<'_>]) -> Result<Opt
     let mut least: Option<Removed> = None;
     for comparison in &check.all {
         let alone = super::Check { all: vec![comparison.clone()] };
-        if answer(&alone, before)? != Answer::Fails {
+        if answer(&alone, before)? != SeedDecision::Fails {
             continue;
         }
         let (Some(lacked), Some(lacks)) = (shortfall(comparison, before)?, shortfall(comparison, after)?) else {

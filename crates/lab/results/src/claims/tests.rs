@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::ast::{Function, Operator, Order, Subject, Window};
-use super::possible::{Names, comparable};
-use super::suspects::Outcome;
-use super::words::{TierKey, Word};
+use super::ast::{ClaimWindow, Function, Operator, Order, Subject};
+use super::possible::{MetricNames, comparable};
+use super::suspects::TrialOutcome;
+use super::words::{ClosedSet, TierKey};
 use super::*;
 use crate::Summary;
 use crate::store::RunResults;
@@ -33,7 +33,7 @@ fn held(text: &str) -> bool {
     let results = runs();
     let check = check(text).unwrap();
     let (info, ..) = testbed::two_datacenters();
-    comparable(&check, &Names::of(&info)).unwrap_or_else(|error| panic!("{text}: {error}"));
+    comparable(&check, &MetricNames::of(&info)).unwrap_or_else(|error| panic!("{text}: {error}"));
     holds(&check, &Runs::of_results(&results)).unwrap()
 }
 
@@ -52,11 +52,12 @@ fn impossible_metrics_are_refused_before_the_runs() {
         ("queue('all').p99 / 1MB < 1us", "is a number and `1us` is a time"),
         ("rate('nope').mean > 1bps", "`nope` is no choice of flows"),
     ] {
-        let said = comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)).map_err(|error| error.to_string());
+        let said =
+            comparable(&check_of_a_run(text).unwrap(), &MetricNames::of(&info)).map_err(|error| error.to_string());
         assert!(said.as_ref().is_err_and(|said| said.contains(message)), "{text}: {said:?}");
     }
     for text in ["p99(all.fct) < 5us", "flows(0s, 1ms).rate >= 1bps", "fairness.converged_at <= 1s / 2"] {
-        assert_eq!(comparable(&check_of_a_run(text).unwrap(), &Names::of(&info)), Ok(()), "{text}");
+        assert_eq!(comparable(&check_of_a_run(text).unwrap(), &MetricNames::of(&info)), Ok(()), "{text}");
     }
 }
 
@@ -216,14 +217,14 @@ fn iterations_and_schedules_can_be_asked_for() {
     let schedule = |end_to_end_ns| Schedule { flows: 7, completed: 6, end_to_end_ns };
     summary.schedules = crate::Ordered(vec![("ring".into(), schedule(Some(3e6))), ("tree".into(), schedule(None))]);
     for (text, expected) in [
-        ("gpt.iteration.mean", Value::ns(5e6)),
-        ("p99(gpt.iteration)", Value::ns(9e6)),
-        ("p50(iteration)", Value::ns(4e6)),
-        ("gpt.exposed", Value::ns(4e6)),
-        ("gpt.compute", Value::ns(1e6)),
-        ("gpt.critical.pipeline", Value::number(0.8)),
-        ("gpt.inter_share", Value::number(0.75)),
-        ("ring.end_to_end", Value::ns(3e6)),
+        ("gpt.iteration.mean", DimensionedValue::ns(5e6)),
+        ("p99(gpt.iteration)", DimensionedValue::ns(9e6)),
+        ("p50(iteration)", DimensionedValue::ns(4e6)),
+        ("gpt.exposed", DimensionedValue::ns(4e6)),
+        ("gpt.compute", DimensionedValue::ns(1e6)),
+        ("gpt.critical.pipeline", DimensionedValue::number(0.8)),
+        ("gpt.inter_share", DimensionedValue::number(0.75)),
+        ("ring.end_to_end", DimensionedValue::ns(3e6)),
     ] {
         assert_eq!(of(&summary, text), Ok(expected), "{text}");
     }
@@ -458,8 +459,8 @@ fn errors_point_at_the_column() {
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[1..], ["  a.all.fct.p42 < 1ms", "            ^^^"]);
     assert!(lines[0].starts_with("column 11: expected a statistic"), "{shown}");
-    assert!(check(&"(".repeat(LONGEST)).unwrap_err().message.contains("levels"));
-    assert!(check(&"1+".repeat(LONGEST)).unwrap_err().message.contains("characters"));
+    assert!(check(&"(".repeat(MAX)).unwrap_err().message.contains("levels"));
+    assert!(check(&"1+".repeat(MAX)).unwrap_err().message.contains("characters"));
     assert!(check(&format!("{}1 < 2", "1+".repeat(490))).is_ok());
 }
 
@@ -552,24 +553,24 @@ fn a_cause_is_shown_where_the_difference_goes_with_it() {
         (trial.outcome, trial.removed.map(|share| (share * 1e3).round() / 1e3))
     };
     let slow = [30.0, 31.0, 32.0];
-    assert_eq!(tried(&slow, &[6.0, 7.0, 8.0]), (Outcome::Shown, Some(1.0)));
-    assert_eq!(tried(&slow, &[7.0, 8.0, 9.0]).0, Outcome::Undecided);
+    assert_eq!(tried(&slow, &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, Some(1.0)));
+    assert_eq!(tried(&slow, &[7.0, 8.0, 9.0]).0, TrialOutcome::Undecided);
     // The direction is right with the change.
-    assert_eq!(tried(&slow, &[14.0, 15.0, 16.0]), (Outcome::InPart, Some(0.762)));
+    assert_eq!(tried(&slow, &[14.0, 15.0, 16.0]), (TrialOutcome::InPart, Some(0.762)));
     // 21 ms too slow before: five less is a fifth and more, four is not.
-    assert_eq!(tried(&slow, &[25.0, 26.0, 27.0]), (Outcome::InPart, Some(0.238)));
-    assert_eq!(tried(&slow, &[26.0, 27.0, 28.0]), (Outcome::Refuted, Some(0.19)));
+    assert_eq!(tried(&slow, &[25.0, 26.0, 27.0]), (TrialOutcome::InPart, Some(0.238)));
+    assert_eq!(tried(&slow, &[26.0, 27.0, 28.0]), (TrialOutcome::Refuted, Some(0.19)));
     // A change in one seed alone may be chance. A change for the worse is none of the cause.
-    assert_eq!(tried(&slow, &[30.0, 31.0, 12.0]).0, Outcome::Undecided);
+    assert_eq!(tried(&slow, &[30.0, 31.0, 12.0]).0, TrialOutcome::Undecided);
     let (five, but_one) = ([200.0, 201.0, 202.0, 203.0, 204.0], [200.0, 201.0, 202.0, 203.0, 10.0]);
-    assert_eq!(tried(&five, &but_one), (Outcome::Refuted, Some(0.202)));
-    assert_eq!(tried(&slow, &[40.0, 41.0, 42.0]), (Outcome::Refuted, Some(0.0)));
+    assert_eq!(tried(&five, &but_one), (TrialOutcome::Refuted, Some(0.202)));
+    assert_eq!(tried(&slow, &[40.0, 41.0, 42.0]), (TrialOutcome::Refuted, Some(0.0)));
     // Nothing is to explain where the claim holds, and an undecided claim lacks nothing certain.
-    assert_eq!(tried(&[6.0, 7.0, 8.0], &[30.0, 31.0, 32.0]), (Outcome::Needless, None));
-    assert_eq!(tried(&[7.0, 8.0, 9.0], &[6.0, 7.0, 8.0]), (Outcome::Shown, None));
-    assert_eq!(tried(&[7.0, 8.0, 9.0], &[30.0, 31.0, 32.0]), (Outcome::Refuted, None));
-    for outcome in Outcome::ALL {
-        assert_eq!(Outcome::from_name(outcome.name()), Some(outcome));
+    assert_eq!(tried(&[6.0, 7.0, 8.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Needless, None));
+    assert_eq!(tried(&[7.0, 8.0, 9.0], &[6.0, 7.0, 8.0]), (TrialOutcome::Shown, None));
+    assert_eq!(tried(&[7.0, 8.0, 9.0], &[30.0, 31.0, 32.0]), (TrialOutcome::Refuted, None));
+    for outcome in TrialOutcome::ALL {
+        assert_eq!(TrialOutcome::from_name(outcome.name()), Some(outcome));
     }
 }
 
@@ -585,7 +586,7 @@ fn a_smaller_scale_is_no_cause() {
     let before: Vec<Runs<'_>> = before.iter().map(Runs::of_results).collect();
     let after: Vec<Runs<'_>> = after.iter().map(Runs::of_results).collect();
     let trial = suspects::tried("it", &faster(), &before, &after);
-    assert_eq!((trial.outcome, trial.removed), (Outcome::Refuted, Some(0.0)));
+    assert_eq!((trial.outcome, trial.removed), (TrialOutcome::Refuted, Some(0.0)));
 }
 
 #[test]
@@ -752,7 +753,7 @@ fn claims_come_from_files() {
     assert!(said.starts_with("claim `?`"), "{said}");
 }
 
-fn word<W: Word + std::fmt::Debug>() -> impl Strategy<Value = W> {
+fn word<W: ClosedSet + std::fmt::Debug>() -> impl Strategy<Value = W> {
     prop::sample::select(W::ALL)
 }
 
@@ -764,9 +765,9 @@ fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => prop::sample::select(words::parts().collect::<Vec<_>>()).prop_map(String::from)]
 }
 
-fn window() -> impl Strategy<Value = Window> {
+fn window() -> impl Strategy<Value = ClaimWindow> {
     let time = || prop_oneof![0..1u64 << 50, (0..1_000u64).prop_map(|ms| ms * 1_000_000)];
-    (time(), time()).prop_map(|(a, b)| Window { from_ns: a.min(b), to_ns: a.max(b) })
+    (time(), time()).prop_map(|(a, b)| ClaimWindow { from_ns: a.min(b), to_ns: a.max(b) })
 }
 
 fn metric() -> impl Strategy<Value = Expr> {
@@ -815,7 +816,7 @@ proptest! {
     #[test]
     fn what_is_printed_reads_back(made in any_check()) {
         let text = made.to_string();
-        if text.chars().count() <= LONGEST {
+        if text.chars().count() <= MAX {
             let read = check(&text);
             prop_assert_eq!(read.as_ref(), Ok(&made), "{}", text);
         }

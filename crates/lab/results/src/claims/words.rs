@@ -8,7 +8,7 @@ pub(super) const IT: &str = "it";
 pub(super) const CRITICAL: &str = "critical";
 
 /// A closed set of words.
-pub trait Word: Copy + 'static {
+pub trait ClosedSet: Copy + 'static {
     /// All of them, as they are listed.
     const ALL: &'static [Self];
 
@@ -26,7 +26,7 @@ macro_rules! words {
                 $($word,)*
             }
 
-            impl Word for $kind {
+            impl ClosedSet for $kind {
                 const ALL: &'static [Self] = &[$(Self::$word,)*];
 
                 fn name(self) -> &'static str {

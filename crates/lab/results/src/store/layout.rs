@@ -18,14 +18,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use files::Limit;
+use files::SizeLimit;
 
 use super::manifest::{self, MANIFEST, PROGRAM};
 use super::{FLOWS, PAUSES, PORTS, RATES, REPORT, RUNS, SUMMARIES, SUMMARY, SWITCHES};
 use crate::Error;
 
 /// A manifest or a summary.
-pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 10 };
+pub(super) const JSON: SizeLimit = SizeLimit { what: "a summary or manifest", mib: 1 << 10 };
 /// The set in the making.
 pub const NEXT: &str = ".next";
 /// The list of the runs that the new set will have.
@@ -288,7 +288,7 @@ pub(super) fn is_partial_run(name: &str) -> bool {
 /// The mark in the name of a run or a file in the making, before a process's number.
 const PARTIAL: &str = ".partial-";
 
-/// Returns whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::Draft`] names it.
+/// Returns whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::AtomicFile`] names it.
 fn is_partial(name: &str, file: &str) -> bool {
     name.strip_prefix(file).and_then(|rest| rest.strip_prefix(PARTIAL)).is_some_and(is_number)
 }
@@ -298,7 +298,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A directory entry.
-pub(super) struct Entry {
+pub(super) struct ListedFile {
     pub(super) name: String,
     pub(super) path: PathBuf,
     /// False for a link to a directory: its target is not ours.
@@ -306,11 +306,11 @@ pub(super) struct Entry {
 }
 
 /// Returns the entries of a directory, in order of names.
-pub(super) fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+pub(super) fn entries(directory: &Path) -> io::Result<Vec<ListedFile>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        Ok(Entry { name, path: entry.path(), is_directory: entry.file_type()?.is_dir() })
+        Ok(ListedFile { name, path: entry.path(), is_directory: entry.file_type()?.is_dir() })
     };
     let mut found = fs::read_dir(directory)?.map(entry).collect::<io::Result<Vec<_>>>()?;
     found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
@@ -320,7 +320,7 @@ pub(super) fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Scratch;
+    use crate::testbed::TestbedDir;
 
     const OURS: &str = r#"{ "program": "narrows" }"#;
 
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_a_person_put_there_is_found_and_survives() {
-        let scratch = Scratch::new("foreign");
+        let scratch = TestbedDir::new("foreign");
         let out = scratch.path().join("out");
         for ours in [
             "manifest.json",
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_run_that_the_set_does_not_have_is_not_the_sets() {
-        let scratch = Scratch::new("unlisted");
+        let scratch = TestbedDir::new("unlisted");
         let out = scratch.path().join("out");
         let sealed = |runs: &str| {
             let manifest = format!(r#"{{ "program": "narrows", "runs": [{runs}] }}"#);
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn without_our_plan_nothing_of_the_next_set_is_ours() {
-        let scratch = Scratch::new("planless");
+        let scratch = TestbedDir::new("planless");
         let out = scratch.path().join("out");
         write(&out.join(".next/plan.json.partial-12"), "half");
         fs::create_dir_all(out.join(".next/runs")).unwrap();
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn without_our_manifest_names_prove_nothing() {
-        let scratch = Scratch::new("nameless");
+        let scratch = TestbedDir::new("nameless");
         let out = scratch.path().join("out");
         for (file, text) in [("summary.json", ""), ("manifest.json", "{}"), ("runs/a/flows.parquet", "")] {
             let _ = fs::remove_dir_all(&out);
@@ -423,7 +423,7 @@ mod tests {
     /// Files with our names without a manifest that states their owner: the error names the defect.
     #[test]
     fn a_manifest_that_is_gone_or_damaged_is_named() {
-        let scratch = Scratch::new("unmarked");
+        let scratch = TestbedDir::new("unmarked");
         let out = scratch.path().join("out");
         let said = || refuse_foreign(&out).unwrap_err().to_string();
         for name in ["manifest.json", "summary.json", "runs/a/manifest.json", "runs/a/flows.parquet"] {

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use files::{Limit, Lock};
+use files::{Lock, SizeLimit};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::layout::{self, BUILDING, JSON, NEXT, PLAN};
-use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
+use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, RUN, RunEntry, SweepPlan};
 use super::settle::{is_unsettled, settle};
 use super::{FLOWS, FileHash, PAUSES, PORTS, RATES, RunResults, SUMMARIES, SUMMARY, SWITCHES, run_folder};
 use crate::summary::{self, Summary};
@@ -234,7 +234,7 @@ pub fn lock(directory: &Path, command: &str) -> Result<Lock, Error> {
 }
 
 /// The finished runs of a plan, with the directory of each. During the assembly of the set, some are already in it.
-fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
+fn finished<'a>(directory: &Path, plan: &'a SweepPlan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
     let next = directory.join(NEXT);
     plan.runs.iter().filter_map(move |run| {
         let folder = run.folder();
@@ -244,14 +244,14 @@ fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a m
     })
 }
 
-fn progress(directory: &Path, plan: Plan) -> Unfinished {
+fn progress(directory: &Path, plan: SweepPlan) -> Unfinished {
     let done: Vec<&str> = finished(directory, &plan).map(|(run, _)| run.run.as_str()).collect();
     let missing = plan.runs.iter().filter(|run| !done.contains(&run.run.as_str()));
     Unfinished { of: plan.runs.len(), missing: missing.map(|run| run.run.clone()).collect(), command: plan.command }
 }
 
 /// The plan of the set in the making, if there is one.
-pub(super) fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
+pub(super) fn plan_of(directory: &Path) -> Result<Option<SweepPlan>, Error> {
     let path = directory.join(NEXT).join(PLAN);
     let bytes = match files::read(&path, JSON) {
         Err(error) if error.is_missing() => return Ok(None),
@@ -286,14 +286,14 @@ fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
 }
 
 /// A table.
-pub(super) const PARQUET: Limit = Limit { what: "a table of results", mib: 64 << 10 };
+pub(super) const PARQUET: SizeLimit = SizeLimit { what: "a table of results", mib: 64 << 10 };
 
 fn not_results(directory: &Path, reason: &str) -> Error {
     Error::NotResults { path: directory.to_path_buf(), reason: reason.to_owned() }
 }
 
 /// A manifest of either kind, without its own hash.
-struct Opened {
+struct ParsedManifest {
     value: Value,
     /// Set if it had its own hash.
     has_hash: bool,
@@ -301,7 +301,7 @@ struct Opened {
     sha256: String,
 }
 
-fn open_manifest(directory: &Path) -> Result<Opened, Error> {
+fn open_manifest(directory: &Path) -> Result<ParsedManifest, Error> {
     let path = directory.join(MANIFEST);
     let unmarked = || layout::foreign(directory).ok().and_then(|theirs| layout::unmarked(directory, &theirs));
     let text = match files::read(&path, JSON) {
@@ -320,11 +320,14 @@ fn open_manifest(directory: &Path) -> Result<Opened, Error> {
     }
     check_schema(&value, manifest::SCHEMA, &path)?;
     let has_hash = manifest::take_hash(&mut value).map_err(|how| Error::differs(&path, how))?;
-    Ok(Opened { value, has_hash, sha256: files::sha256(&text) })
+    Ok(ParsedManifest { value, has_hash, sha256: files::sha256(&text) })
 }
 
 /// Reads a run. Returns also whether hashes vouch for all of it.
-fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<(RunResults, bool), Error> {
+fn load_run(
+    directory: &Path,
+    ParsedManifest { value, has_hash, .. }: ParsedManifest,
+) -> Result<(RunResults, bool), Error> {
     let manifest_path = directory.join(MANIFEST);
     let manifest: Manifest = decode(value, &manifest_path)?;
     let has_hashes = !manifest.files.is_empty();
@@ -382,7 +385,7 @@ pub(super) fn flows_of(directory: &Path) -> Result<FlowTable, Error> {
     FlowTable::read(flows, &path)
 }
 
-fn read_file(directory: &Path, name: &str, limit: Limit) -> Result<(Vec<u8>, PathBuf), Error> {
+fn read_file(directory: &Path, name: &str, limit: SizeLimit) -> Result<(Vec<u8>, PathBuf), Error> {
     let path = directory.join(name);
     match files::read(&path, limit) {
         Err(error) if error.is_missing() => Err(Error::differs(&path, Difference::Missing)),
@@ -437,8 +440,8 @@ mod tests {
     use std::fs;
 
     use crate::input::Program;
-    use crate::store::Writer;
-    use crate::testbed::{self, Scratch, write_run};
+    use crate::store::ResultsWriter;
+    use crate::testbed::{self, TestbedDir, write_run};
 
     /// Returns a run as before it was written: without the hashes of its files.
     fn forgetful(mut run: RunResults) -> RunResults {
@@ -450,7 +453,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_twice_the_same() {
-        let scratch = Scratch::new("roundtrip");
+        let scratch = TestbedDir::new("roundtrip");
         let run = testbed::results();
         assert!(!run.ports.rows.is_empty() && !run.rates.rows.is_empty() && !run.rates.traces.is_empty());
         let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
@@ -469,7 +472,7 @@ mod tests {
 
     #[test]
     fn tables_are_the_same_files_at_any_number_of_threads_and_twice_in_a_row() {
-        let scratch = Scratch::new("threads");
+        let scratch = TestbedDir::new("threads");
         let (info, setup, _) = testbed::mesh();
         let tables = |at: usize, threads| {
             let folder = scratch.path().join(at.to_string());
@@ -486,7 +489,7 @@ mod tests {
 
     #[test]
     fn samples_of_switches_have_their_own_file() {
-        let scratch = Scratch::new("switches");
+        let scratch = TestbedDir::new("switches");
         let mut run = testbed::results();
         run.switches.names.push("dc0.border".into());
         let row = |time_ns| crate::tables::SwitchRow { time_ns, switch: 0, buffer_bytes: 7 };
@@ -499,7 +502,7 @@ mod tests {
 
     #[test]
     fn pauses_have_their_own_file() {
-        let scratch = Scratch::new("pauses");
+        let scratch = TestbedDir::new("pauses");
         let mut run = testbed::results();
         run.pauses.names.push("a>b".into());
         run.pauses.rows.push(crate::tables::PauseRow { from_ns: 1, until_ns: 7, port: 0 });
@@ -511,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_run_without_samples_is_read_back() {
-        let scratch = Scratch::new("bare");
+        let scratch = TestbedDir::new("bare");
         let (info, setup, outcome) = testbed::one_flow();
         let run = testbed::results_of(&info, &setup, &outcome);
         let target = scratch.path().join("run");
@@ -521,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_grid_is_read_in_its_order_and_before_it_is_whole() {
-        let scratch = Scratch::new("grid");
+        let scratch = TestbedDir::new("grid");
         let target = scratch.path().join("grid");
         let mut runs = vec![testbed::results(), testbed::results()];
         for (run, id) in runs.iter_mut().zip(["z,load=0.4", "a,load=0.4"]) {
@@ -530,7 +533,8 @@ mod tests {
             run.manifest.key = format!("key of {id}");
         }
         let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
-        let writer = Writer::new(&target, Plan::new("test", "narrows run x", keys), "narrows run x").unwrap();
+        let writer =
+            ResultsWriter::new(&target, SweepPlan::new("test", "narrows run x", keys), "narrows run x").unwrap();
         writer.keep(&runs[1]).unwrap();
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs[1..]);
@@ -558,7 +562,7 @@ mod tests {
     /// Results as version 0.1 wrote them can be read: without hashes of manifests and summaries, with more in a plan.
     #[test]
     fn results_of_earlier_versions_are_read() {
-        let scratch = Scratch::new("earlier");
+        let scratch = TestbedDir::new("earlier");
         let (target, next) = (scratch.path().join("run"), scratch.path().join("run/.next"));
         let run = testbed::results();
         write_run(&target, &run);
@@ -594,7 +598,7 @@ mod tests {
         )
         .unwrap();
         let plan = plan_of(&target).unwrap().unwrap();
-        assert_eq!(plan, Plan::new("s", "again", [("a b".to_owned(), "k".to_owned())]));
+        assert_eq!(plan, SweepPlan::new("s", "again", [("a b".to_owned(), "k".to_owned())]));
         assert_eq!(plan.runs[0].folder(), "runs/a%20b");
         // One of another shape is refused by name.
         fs::write(next.join(PLAN), r#"{ "schema": 2, "program": "narrows" }"#).unwrap();
@@ -604,7 +608,7 @@ mod tests {
 
     #[test]
     fn errors_name_file_and_key() {
-        let scratch = Scratch::new("errors");
+        let scratch = TestbedDir::new("errors");
         let target = scratch.path().join("run");
         let message = |result: Result<RunResults, Error>| {
             result.map_or_else(|error| error.to_string(), |_| "no error".to_owned())
@@ -682,7 +686,8 @@ mod tests {
             run.summary.run = id.into();
         }
         let keys = runs.iter().map(|run| (run.manifest.run.clone(), format!("key of {}", run.manifest.run)));
-        let writer = Writer::new(target, Plan::new("test", "narrows run x", keys), "narrows run x").unwrap();
+        let writer =
+            ResultsWriter::new(target, SweepPlan::new("test", "narrows run x", keys), "narrows run x").unwrap();
         for run in &runs {
             writer.keep(run).unwrap();
         }
@@ -691,7 +696,7 @@ mod tests {
 
     #[test]
     fn a_folder_holds_the_run_that_it_stands_for() {
-        let scratch = Scratch::new("other-run");
+        let scratch = TestbedDir::new("other-run");
         let target = scratch.path().join("grid");
         let said = || load_set(&target).map_or_else(|error| error.to_string(), |_| "no error".to_owned());
         grid(&target);

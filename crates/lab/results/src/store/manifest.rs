@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Difference;
-use crate::input::{CodeVersions, Host, PointColumn, Program, RunInfo, SweepColumns};
+use crate::input::{BackendKind, CodeVersions, PointColumn, Program, RunInfo, SweepColumns};
 use crate::ordered::Ordered;
 
 /// The name of the file.
@@ -56,7 +56,7 @@ pub struct Manifest {
     pub without: Vec<String>,
     /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
-    pub host: Host,
+    pub host: BackendKind,
     /// The point in a grid.
     pub point: Ordered<Value>,
     /// First columns of its tables. Empty in manifests of earlier versions.
@@ -164,7 +164,7 @@ impl Manifest {
 
 /// The runs that a set will have, in its order. Plans of earlier versions have more keys, which are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Plan {
+pub struct SweepPlan {
     /// The version of this shape: 1.
     pub schema: u64,
     /// `narrows`. Marks the set in the making as ours, to continue or to remove.
@@ -177,7 +177,7 @@ pub struct Plan {
     pub runs: Vec<PlannedRun>,
 }
 
-/// One run of a [`Plan`].
+/// One run of a [`SweepPlan`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlannedRun {
     /// The run's id.
@@ -193,7 +193,7 @@ impl PlannedRun {
     }
 }
 
-impl Plan {
+impl SweepPlan {
     /// A plan of runs, each with its name and [`Manifest::key`].
     pub fn new(scenario: &str, command: &str, runs: impl IntoIterator<Item = (String, String)>) -> Self {
         let planned = |(run, key): (String, String)| PlannedRun { run, key };
@@ -249,7 +249,7 @@ pub struct RunEntry {
 
 impl GridManifest {
     /// The manifest of the set of a plan, with these runs and the files next to them.
-    pub(crate) fn new(program: &Program, plan: &Plan, runs: Vec<RunEntry>, files: Vec<FileHash>) -> Self {
+    pub(crate) fn new(program: &Program, plan: &SweepPlan, runs: Vec<RunEntry>, files: Vec<FileHash>) -> Self {
         Self {
             schema: SCHEMA,
             kind: GRID.to_owned(),

@@ -1,5 +1,5 @@
 //! Runs on disk. A new set is next to the old one until it is complete. Therefore no partially written run looks finished,
-//! and no data is lost if the writer is killed. [`Writer`] has the steps.
+//! and no data is lost if the writer is killed. [`ResultsWriter`] has the steps.
 
 mod layout;
 mod load;
@@ -19,11 +19,11 @@ use sha2::{Digest, Sha256};
 
 pub use layout::{LEDGER, LEDGER_JOURNAL, LEDGER_MARK, NEXT, is_ledger, results_around};
 pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
-pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, Rekeyed, RunEntry};
+pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, PlannedRun, Rekeyed, RunEntry, SweepPlan};
 pub use page::{REPORT_SEAL, may_replace_report};
 pub use rekey::{Adoption, Equal, Rename, Unequal, compare};
 pub use summaries::{SummaryRow, summary_table};
-pub use writer::{Earlier, Fates, OtherRun, Reuse, Taken, Writer};
+pub use writer::{Earlier, OtherRun, PlannedDirectory, ReplacePlan, ResultsWriter, Reuse};
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};
@@ -147,7 +147,7 @@ impl Write for Hashed<'_> {
 
 /// The maximum length of a folder's path, in bytes: file systems take names of 255, and one in the making is longer
 /// than the final one.
-const LONGEST_FOLDER: usize = 200;
+const MAX_FOLDER: usize = 200;
 
 /// Returns the folder of a run in the directory of a grid: `runs/` and its ID, with every character but letters, digits
 /// and `-_.+,=` as `%` and two hexadecimal digits a byte; a leading dot likewise. A long ID is cut, and a hash added.
@@ -165,8 +165,8 @@ pub fn run_folder(run: &str) -> String {
     if run.is_empty() {
         name.push('%');
     }
-    if name.len() > LONGEST_FOLDER {
-        name.truncate(LONGEST_FOLDER - 20);
+    if name.len() > MAX_FOLDER {
+        name.truncate(MAX_FOLDER - 20);
         name = format!("{name}...{}", &files::sha256(run.as_bytes())[..16]);
     }
     name
@@ -182,6 +182,6 @@ mod tests {
         assert_eq!(run_folder("../a b/é"), "runs/%2E.%2Fa%20b%2F%C3%A9");
         assert_eq!(run_folder(""), "runs/%");
         let [one, other] = ["a=1", "a=2"].map(|end| run_folder(&format!("{}{end}", "key=1,".repeat(60))));
-        assert!(one != other && one.len() < LONGEST_FOLDER && one.starts_with("runs/key=1,"), "{one}");
+        assert!(one != other && one.len() < MAX_FOLDER && one.starts_with("runs/key=1,"), "{one}");
     }
 }

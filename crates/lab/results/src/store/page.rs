@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use files::Seal;
+use files::IntegrityTrailer;
 
 use crate::Error;
 
 /// The last line of a report.
-pub const REPORT_SEAL: Seal = Seal {
+pub const REPORT_SEAL: IntegrityTrailer = IntegrityTrailer {
     what: "a report that `narrows report` wrote",
     before: "<!-- narrows report, SHA-256 of all above: ",
     after: " -->\n",

@@ -10,9 +10,9 @@ use thiserror::Error as ThisError;
 use super::layout::JSON;
 use super::load::{PARQUET, load_known};
 use super::manifest::{self, FileHash, MANIFEST, Rekeyed};
-use super::writer::{Writer, link_run};
+use super::writer::{ResultsWriter, link_run};
 use super::{FLOWS, PAUSES, PORTS, RATES, SUMMARY, SWITCHES};
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 use crate::input::CodeVersions;
 use crate::{Difference, Error, parquet};
 
@@ -129,7 +129,7 @@ pub fn compare(old: &Path, new: &Path, renames: &[Rename]) -> Result<Equal, Uneq
     Ok(equal)
 }
 
-fn read(name: &'static str, path: &Path) -> Result<Frame, Error> {
+fn read(name: &'static str, path: &Path) -> Result<DataFrame, Error> {
     parquet::read(name, files::read(path, PARQUET)?, path)
 }
 
@@ -137,7 +137,7 @@ fn json(path: &Path) -> Result<Value, Error> {
     serde_json::from_slice(&files::read(path, JSON)?).map_err(Error::not_json(path))
 }
 
-fn renamed(mut frame: Frame, table: &str, renames: &[Rename]) -> Frame {
+fn renamed(mut frame: DataFrame, table: &str, renames: &[Rename]) -> DataFrame {
     for (name, _) in &mut frame.columns {
         if let Some(rename) = renames.iter().find(|rename| rename.table == table && rename.old == *name) {
             name.clone_from(&rename.new);
@@ -234,7 +234,7 @@ pub struct Adoption<'a> {
     pub renames: &'a [Rename],
 }
 
-impl Writer {
+impl ResultsWriter {
     /// Keeps a finished run of another key as the plan's run of this number. Its files are checked by their hashes.
     ///
     /// # Errors
@@ -308,8 +308,8 @@ fn rewrite(from: &Path, to: &Path, renames: &[Rename], hashes: &mut Vec<FileHash
 mod tests {
     use super::*;
     use crate::input::SweepColumns;
-    use crate::store::{Plan, Reuse, load};
-    use crate::testbed::{self, Scratch, write_run};
+    use crate::store::{Reuse, SweepPlan, load};
+    use crate::testbed::{self, TestbedDir, write_run};
 
     fn evidence() -> Rekeyed {
         Rekeyed {
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn equal_recordings_are_counted_and_one_bit_is_found() {
-        let scratch = Scratch::new("rekey-compare");
+        let scratch = TestbedDir::new("rekey-compare");
         let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
         let mut run = testbed::results();
         write_run(&one, &run);
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_table_that_differs_is_refused() {
-        let scratch = Scratch::new("rekey-table");
+        let scratch = TestbedDir::new("rekey-table");
         let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
         let mut run = testbed::results();
         write_run(&one, &run);
@@ -356,12 +356,12 @@ mod tests {
 
     #[test]
     fn an_adopted_run_has_the_new_key_and_the_evidence() {
-        let scratch = Scratch::new("rekey-adopt");
+        let scratch = TestbedDir::new("rekey-adopt");
         let (from, out) = (scratch.path().join("old"), scratch.path().join("out"));
         let run = testbed::results();
         write_run(&from, &run);
-        let plan = Plan::new("test", "narrows run x", [(run.manifest.run.clone(), "new key".to_owned())]);
-        let writer = Writer::new(&out, plan, "rekey").unwrap();
+        let plan = SweepPlan::new("test", "narrows run x", [(run.manifest.run.clone(), "new key".to_owned())]);
+        let writer = ResultsWriter::new(&out, plan, "rekey").unwrap();
         let code = CodeVersions { engine: "2".into(), ..CodeVersions::default() };
         let adoption = Adoption { code: code.clone(), record: "3".into(), evidence: evidence(), renames: &[] };
         writer.adopt(0, &from, &adoption).unwrap();
@@ -396,12 +396,12 @@ mod tests {
 
     #[test]
     fn a_run_is_adopted_with_new_names_of_columns() {
-        let scratch = Scratch::new("rekey-rename");
+        let scratch = TestbedDir::new("rekey-rename");
         let (from, out) = (scratch.path().join("old"), scratch.path().join("out"));
         let run = testbed::results();
         write_run(&from, &run);
-        let plan = Plan::new("test", "narrows run x", [(run.manifest.run.clone(), "new key".to_owned())]);
-        let writer = Writer::new(&out, plan, "rekey").unwrap();
+        let plan = SweepPlan::new("test", "narrows run x", [(run.manifest.run.clone(), "new key".to_owned())]);
+        let writer = ResultsWriter::new(&out, plan, "rekey").unwrap();
         let renames: Vec<Rename> = vec!["ports.port=link".parse().unwrap(), "summary.drops=lost".parse().unwrap()];
         let adoption =
             Adoption { code: CodeVersions::default(), record: String::new(), evidence: evidence(), renames: &renames };

@@ -97,13 +97,13 @@ fn put_aside(out: &Path, old: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Scratch;
+    use crate::testbed::TestbedDir;
 
     const OURS: &str = r#"{ "program": "narrows" }"#;
 
     /// A directory with an old set and a new one that is whole.
-    fn prepared(name: &str) -> (Scratch, std::path::PathBuf) {
-        let scratch = Scratch::new(name);
+    fn prepared(name: &str) -> (TestbedDir, std::path::PathBuf) {
+        let scratch = TestbedDir::new(name);
         let out = scratch.path().join("out");
         let write = |name: &str, text: &str| {
             let path = out.join(name);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Manifest, RunResults};
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 use crate::parquet;
 use crate::summary::{Actions, Summary};
 
@@ -37,7 +37,7 @@ const LEFT_OUT: [&str; 10] =
     ["schema", "scenario", "run", "label", "point", "host", "seed", "engine", "warnings", "notes"];
 
 /// The table. Numbers are called as in `summary.json`, with dots: `flows.inter.fct_ns.p99`. A run that lacks one has none.
-pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> Frame {
+pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> DataFrame {
     let text = |of: fn(&Manifest) -> &str| Column::Text(runs.iter().map(|run| of(run.manifest)).collect());
     let mut columns = vec![
         ("run".to_owned(), text(|manifest| &manifest.run)),
@@ -59,7 +59,7 @@ pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> Frame {
     let taken = columns.len();
     columns.extend(numbers.columns.into_iter().map(|(name, values)| (name, Column::OptReal(values))));
     debug_assert!(columns[taken..].iter().all(|(name, _)| columns[..taken].iter().all(|(other, _)| other != name)));
-    Frame { name: "summary", columns }
+    DataFrame { name: "summary", columns }
 }
 
 /// A run's summary with all that a run of its sweep may have: the actions of each law, and counts that are left out of a summary
@@ -153,7 +153,7 @@ mod tests {
             run
         };
         let (one, mut other) = (run("cubic", 0), run("dctcp", 7));
-        other.summary.flows.inter = crate::summary::Cell::default();
+        other.summary.flows.inter = crate::summary::FlowGroupStats::default();
         other.summary.fairness = crate::summary::Fairness::default();
         let names = |runs: &[&RunResults]| {
             let rows: Vec<SummaryRow<'_>> = runs.iter().map(|run| (*run).into()).collect();

@@ -10,7 +10,7 @@ use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
 use super::load::{PARQUET, differing, flows_of, load_known, manifest_of, plan_of};
-use super::manifest::{self, GridManifest, MANIFEST, Manifest, Plan, RunEntry};
+use super::manifest::{self, GridManifest, MANIFEST, Manifest, RunEntry, SweepPlan};
 use super::page::{REPORT_SEAL, may_replace_report};
 use super::settle::settle;
 use super::summaries::{SummaryRow, summaries};
@@ -21,13 +21,13 @@ use crate::{Difference, Differing, Error, json, parquet};
 
 /// The writer of a directory of results: the only one as long as it lives.
 #[derive(Debug)]
-pub struct Writer {
+pub struct ResultsWriter {
     out: PathBuf,
     /// Taken until the writer is dropped.
     lock: Option<Lock>,
     /// The first of the directories that were made for it.
     made: Option<PathBuf>,
-    plan: Plan,
+    plan: SweepPlan,
 }
 
 /// Sets of results: their finished runs become part of a new set.
@@ -52,15 +52,15 @@ pub enum Earlier {
 
 /// A directory that was taken for the runs of a plan. Its finished runs are as they were.
 #[derive(Debug)]
-pub struct Taken {
-    writer: Writer,
+pub struct PlannedDirectory {
+    writer: ResultsWriter,
     /// Plan of the unfinished set in the directory.
-    earlier: Option<Plan>,
+    earlier: Option<SweepPlan>,
 }
 
 /// Finished runs in a directory that a new set does not keep. They go when the new set is whole, or before.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Fates {
+pub struct ReplacePlan {
     /// Names of runs that the plan lacks, of the same scenario or another one.
     pub left_out: Vec<String>,
     /// Runs that the plan has with other settings or inputs, in the order of their names.
@@ -78,7 +78,7 @@ pub struct OtherRun {
     pub difference: String,
 }
 
-impl Taken {
+impl PlannedDirectory {
     /// The lock that keeps others out.
     pub fn lock(&self) -> Option<&Lock> {
         self.writer.lock()
@@ -88,9 +88,9 @@ impl Taken {
     /// for the same plan are left out, because its command had permission. `difference` compares the plan's run of this
     /// number with a finished run that has the same name and another key, and returns nothing if only the program's version
     /// differs.
-    pub fn fates(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> Fates {
+    pub fn fates(&self, difference: impl Fn(usize, &Manifest) -> Option<String>) -> ReplacePlan {
         let Self { writer, earlier } = self;
-        let key_in = |plan: &Plan| -> BTreeMap<String, (usize, String)> {
+        let key_in = |plan: &SweepPlan| -> BTreeMap<String, (usize, String)> {
             let runs = plan.runs.iter().enumerate();
             runs.map(|(number, entry)| (entry.run.clone(), (number, entry.key.clone()))).collect()
         };
@@ -100,7 +100,7 @@ impl Taken {
             entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
         };
         let folders = [vec![writer.out.clone()], inside(&writer.out.join(RUNS)), inside(&writer.next().join(RUNS))];
-        let mut fates = Fates::default();
+        let mut fates = ReplacePlan::default();
         for manifest in folders.iter().flatten().filter_map(|folder| manifest_of(folder).ok()) {
             let is_of_this = manifest.scenario == writer.plan.scenario;
             let entry = planned.get(&manifest.run).filter(|_| is_of_this);
@@ -135,7 +135,7 @@ impl Taken {
     ///
     /// # Errors
     /// When the directory cannot be written.
-    pub fn begin(self) -> Result<Writer, Error> {
+    pub fn begin(self) -> Result<ResultsWriter, Error> {
         let writer = self.writer;
         writer.begin()?;
         // A finished run is on the disk only if its directories are.
@@ -148,15 +148,15 @@ impl Taken {
     }
 }
 
-impl Writer {
+impl ResultsWriter {
     /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as needed,
-    /// and a link to a directory is followed. Nothing else changes until [`Taken::begin`], and earlier results stay until
-    /// [`Writer::finish`]. `command` is the command line that error messages of other processes show.
+    /// and a link to a directory is followed. Nothing else changes until [`PlannedDirectory::begin`], and earlier results stay until
+    /// [`ResultsWriter::finish`]. `command` is the command line that error messages of other processes show.
     ///
     /// # Errors
     /// If another process holds it, if it is inside other results, if it has files that Narrows did not write there, or if
     /// it cannot be written.
-    pub fn take(target: &Path, plan: Plan, command: &str) -> Result<Taken, Error> {
+    pub fn take(target: &Path, plan: SweepPlan, command: &str) -> Result<PlannedDirectory, Error> {
         let out = directory(target)?;
         if let Some(around) = layout::results_above(&out) {
             return Err(Error::Inside { path: out, around });
@@ -169,14 +169,14 @@ impl Writer {
         refuse_foreign(&writer.out)?;
         writer.tidy().map_err(Error::io("write", &writer.out))?;
         let earlier = plan_of(&writer.out).ok().flatten();
-        Ok(Taken { writer, earlier })
+        Ok(PlannedDirectory { writer, earlier })
     }
 
     /// Takes a directory for the runs of a plan and begins the set, whatever finished runs it replaces.
     ///
     /// # Errors
-    /// As [`Writer::take`] and [`Taken::begin`].
-    pub fn new(target: &Path, plan: Plan, command: &str) -> Result<Self, Error> {
+    /// As [`ResultsWriter::take`] and [`PlannedDirectory::begin`].
+    pub fn new(target: &Path, plan: SweepPlan, command: &str) -> Result<Self, Error> {
         Self::take(target, plan, command)?.begin()
     }
 
@@ -284,7 +284,7 @@ impl Writer {
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
-    /// Returns whether [`Writer::earlier`] would find the plan's run of this number, by the manifests alone. No other
+    /// Returns whether [`ResultsWriter::earlier`] would find the plan's run of this number, by the manifests alone. No other
     /// file is read.
     pub fn seems_finished(&self, number: usize, reuse: Reuse, from: &[PathBuf]) -> bool {
         let key = &self.plan.runs[number].key;
@@ -314,7 +314,7 @@ impl Writer {
     }
 
     /// Stores a finished run. One of several is on the disk when this returns. A lone run is written by
-    /// [`Writer::finish`].
+    /// [`ResultsWriter::finish`].
     ///
     /// # Errors
     /// When it cannot be written.
@@ -496,7 +496,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ResultsWriter {
     /// Removes directories that are empty. If the directory was moved, another one may have its name now.
     fn drop(&mut self) {
         if self.check().is_err() {
@@ -581,7 +581,7 @@ pub(super) fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::store::{load, load_set};
-    use crate::testbed::{self, Scratch, write_run};
+    use crate::testbed::{self, TestbedDir, write_run};
 
     /// A grid's runs with keys of their own.
     fn runs(names: &[&str]) -> Vec<RunResults> {
@@ -595,13 +595,13 @@ mod tests {
         names.iter().map(run).collect()
     }
 
-    fn writer(target: &Path, runs: &[RunResults]) -> Writer {
+    fn writer(target: &Path, runs: &[RunResults]) -> ResultsWriter {
         let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
-        Writer::new(target, Plan::new("test", "again", keys), "a test").unwrap()
+        ResultsWriter::new(target, SweepPlan::new("test", "again", keys), "a test").unwrap()
     }
 
     /// The earlier run of this number, with the settings that runs of tests have.
-    fn earlier(writer: &Writer, number: usize, reuse: Reuse) -> Option<RunResults> {
+    fn earlier(writer: &ResultsWriter, number: usize, reuse: Reuse) -> Option<RunResults> {
         match writer
             .earlier(number, reuse, &[], &testbed::results().manifest.resolved, &SweepColumns::default())
             .unwrap()
@@ -619,7 +619,7 @@ mod tests {
 
     #[test]
     fn old_results_stay_until_the_new_ones_are_whole() {
-        let scratch = Scratch::new("stay");
+        let scratch = TestbedDir::new("stay");
         let target = scratch.path().join("out");
         let (old, new) = (runs(&["a", "b"]), runs(&["b", "c"]));
         let first = writer(&target, &old);
@@ -647,7 +647,7 @@ mod tests {
 
     #[test]
     fn a_set_stopped_while_it_is_put_together_loses_no_run() {
-        let scratch = Scratch::new("together");
+        let scratch = TestbedDir::new("together");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let first = writer(&target, &runs);
@@ -668,12 +668,12 @@ mod tests {
 
     #[test]
     fn what_a_person_made_is_not_replaced() {
-        let scratch = Scratch::new("ours");
+        let scratch = TestbedDir::new("ours");
         let target = scratch.path().join("out");
         let run = testbed::results();
         let refused = |target: &Path| {
-            let plan = Plan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
-            Writer::new(target, plan, "a test").unwrap_err().to_string()
+            let plan = SweepPlan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
+            ResultsWriter::new(target, plan, "a test").unwrap_err().to_string()
         };
         write_run(&target, &run);
         for number in 0..7 {
@@ -693,13 +693,13 @@ mod tests {
             refused(&file)
         );
         assert!(refused(&file.join("inside")).starts_with("cannot create `"));
-        assert!(Writer::new(Path::new(""), Plan::new("", "", []), "").is_err());
+        assert!(ResultsWriter::new(Path::new(""), SweepPlan::new("", "", []), "").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
 
     #[test]
     fn what_is_put_there_meanwhile_stops_the_last_step_and_loses_nothing() {
-        let scratch = Scratch::new("meanwhile");
+        let scratch = TestbedDir::new("meanwhile");
         let target = scratch.path().join("out");
         let old = runs(&["old"]);
         write_run(&target, &old[0]);
@@ -722,7 +722,7 @@ mod tests {
     /// it, and the command of another set is refused because of its finished runs.
     #[test]
     fn runs_that_a_plan_gives_up_are_named_until_its_set_is_begun() {
-        let scratch = Scratch::new("given-up");
+        let scratch = TestbedDir::new("given-up");
         let target = scratch.path().join("out");
         let old = runs(&["a", "b"]);
         let first = writer(&target, &old);
@@ -733,7 +733,7 @@ mod tests {
         drop(first);
         let taken = |keys: [(&str, &str); 2]| {
             let keys = keys.map(|(run, key)| (run.to_owned(), key.to_owned()));
-            Writer::take(&target, Plan::new("test", "again", keys), "a test").unwrap()
+            ResultsWriter::take(&target, SweepPlan::new("test", "again", keys), "a test").unwrap()
         };
         let new = || taken([("a", "another key"), ("c", "key of c")]);
         let differs = |_: usize, _: &Manifest| Some("stop: 5ms -> 6ms".to_owned());
@@ -751,7 +751,7 @@ mod tests {
         let begun = new().begin().unwrap();
         begun.keep(&runs(&["c"])[0]).unwrap();
         drop(begun);
-        assert_eq!(new().fates(differs), Fates::default());
+        assert_eq!(new().fates(differs), ReplacePlan::default());
         let back = taken([("a", "key of a"), ("b", "key of b")]).fates(differs);
         assert_eq!((back.left_out, back.other), (vec!["c".to_owned()], vec![]));
         assert_eq!(names(&target), ["a", "b"]);
@@ -759,7 +759,7 @@ mod tests {
 
     #[test]
     fn a_writer_that_leaves_nothing_leaves_no_directory() {
-        let scratch = Scratch::new("nothing");
+        let scratch = TestbedDir::new("nothing");
         drop(writer(&scratch.path().join("deep/er/out"), &runs(&["a", "b"])));
         assert_eq!(scratch.names(""), [""; 0]);
         fs::create_dir(scratch.path().join("mine")).unwrap();
@@ -770,13 +770,13 @@ mod tests {
     /// Writers repeatedly create and remove a directory. There are never two at a time.
     #[test]
     fn there_are_never_two_writers() {
-        let scratch = Scratch::new("never-two");
+        let scratch = TestbedDir::new("never-two");
         let target = scratch.path().join("deep/out");
         let (inside, taken) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
         let one = || {
             for _ in 0..200 {
-                let plan = Plan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
-                let Ok(writer) = Writer::new(&target, plan, "a test") else { continue };
+                let plan = SweepPlan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
+                let Ok(writer) = ResultsWriter::new(&target, plan, "a test") else { continue };
                 taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                 assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
                 inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
@@ -795,7 +795,7 @@ mod tests {
 
     #[test]
     fn a_kept_run_says_what_its_scenario_says_now() {
-        let scratch = Scratch::new("prose");
+        let scratch = TestbedDir::new("prose");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let mut resolved = runs[0].manifest.resolved.clone();
@@ -821,7 +821,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_named_and_not_kept() {
-        let scratch = Scratch::new("damaged");
+        let scratch = TestbedDir::new("damaged");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let first = writer(&target, &runs);
@@ -891,7 +891,7 @@ mod tests {
     /// Flows that were written out of memory are read back unchanged, and missing ones are named.
     #[test]
     fn flows_of_finished_runs_are_read_back() {
-        let scratch = Scratch::new("flows");
+        let scratch = TestbedDir::new("flows");
         let runs = runs(&["a", "b"]);
         let writer = writer(&scratch.path().join("out"), &runs);
         for run in &runs {
@@ -914,7 +914,7 @@ mod tests {
     /// missing ones.
     #[test]
     fn a_place_that_is_removed_meanwhile_is_made_again() {
-        let scratch = Scratch::new("next");
+        let scratch = TestbedDir::new("next");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let first = writer(&target, &runs);
@@ -940,13 +940,13 @@ mod tests {
     /// Results may not be inside a directory of results: the outer set's next command could remove them.
     #[test]
     fn results_do_not_lie_in_results() {
-        let scratch = Scratch::new("inside");
+        let scratch = TestbedDir::new("inside");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let outer = writer(&target, &runs);
         let refused = |inner: &str| {
-            let plan = Plan::new("s", "narrows run", [("a".to_owned(), "key".to_owned())]);
-            Writer::new(&target.join(inner), plan, "narrows run").unwrap_err().to_string()
+            let plan = SweepPlan::new("s", "narrows run", [("a".to_owned(), "key".to_owned())]);
+            ResultsWriter::new(&target.join(inner), plan, "narrows run").unwrap_err().to_string()
         };
         let expected =
             |inner: &str| format!("will not write `{}`: it lies in the results", target.join(inner).display());
@@ -964,7 +964,7 @@ mod tests {
 
     #[test]
     fn the_report_of_a_set_without_runs_is_known_as_ours() {
-        let scratch = Scratch::new("report-alone");
+        let scratch = TestbedDir::new("report-alone");
         let target = scratch.path().join("out");
         let runs = runs(&["a", "b"]);
         let first = writer(&target, &runs);
@@ -976,18 +976,18 @@ mod tests {
 
     #[test]
     fn a_link_to_nothing_is_refused() {
-        let scratch = Scratch::new("nowhere");
+        let scratch = TestbedDir::new("nowhere");
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let plan = Plan::new("test", "", [("a".to_owned(), "key".to_owned())]);
-        let said = Writer::new(&link, plan, "a test").unwrap_err().to_string();
+        let plan = SweepPlan::new("test", "", [("a".to_owned(), "key".to_owned())]);
+        let said = ResultsWriter::new(&link, plan, "a test").unwrap_err().to_string();
         assert!(said.ends_with("link`: it is a link to a directory that is not there"), "{said}");
         assert_eq!(scratch.names(""), ["link"]);
     }
 
     #[test]
     fn nothing_is_written_into_a_directory_that_took_the_name() {
-        let scratch = Scratch::new("stranger");
+        let scratch = TestbedDir::new("stranger");
         let (target, moved) = (scratch.path().join("out"), scratch.path().join("moved"));
         let runs = runs(&["a", "b"]);
         for stranger in [false, true] {
@@ -1024,7 +1024,7 @@ mod tests {
 
     #[test]
     fn a_run_may_be_called_like_a_partial_one() {
-        let scratch = Scratch::new("called");
+        let scratch = TestbedDir::new("called");
         let target = scratch.path().join("out");
         let runs = runs(&["x.partial-1", ".partial-1-x"]);
         let first = writer(&target, &runs);
@@ -1038,7 +1038,7 @@ mod tests {
 
     #[test]
     fn a_link_to_a_directory_is_followed() {
-        let scratch = Scratch::new("link");
+        let scratch = TestbedDir::new("link");
         let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
         fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Bytes, Rate, Span, Time};
 
-use super::{Cell, Spread};
+use super::{DistributionStats, FlowGroupStats};
 use crate::input::{Class, SizeBin};
 use crate::ordered::Ordered;
 use crate::stats;
@@ -34,32 +34,32 @@ impl From<&FlowRow> for Task {
 }
 
 /// The numbers of the flows that `wanted` picks; `ended` is the simulated time at the end of the run.
-pub fn cell(flows: &FlowTable, ended: Time, wanted: impl Fn(&FlowRow) -> bool) -> Cell {
+pub fn cell(flows: &FlowTable, ended: Time, wanted: impl Fn(&FlowRow) -> bool) -> FlowGroupStats {
     of_tasks(flows.rows.iter().filter(|row| wanted(row)).map(Task::from), ended)
 }
 
 /// The numbers of each size bin.
-pub fn bin_cells(flows: &FlowTable, ended: Time, bins: &[SizeBin]) -> Ordered<Cell> {
+pub fn bin_cells(flows: &FlowTable, ended: Time, bins: &[SizeBin]) -> Ordered<FlowGroupStats> {
     Ordered(bins.iter().map(|bin| (bin.name.clone(), cell(flows, ended, |row| flows.is_in(row, bin)))).collect())
 }
 
 /// The numbers of a class of flows.
-pub(crate) fn class_cell(flows: &FlowTable, ended: Time, class: Class) -> Cell {
+pub(crate) fn class_cell(flows: &FlowTable, ended: Time, class: Class) -> FlowGroupStats {
     cell(flows, ended, |row| row.class == class)
 }
 
 /// The numbers of requests.
-pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> Cell {
+pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> FlowGroupStats {
     of_tasks(requests(flows), ended)
 }
 
 /// The numbers of collective operations.
-pub(crate) fn collective_cell(flows: &FlowTable, ended: Time) -> Cell {
+pub(crate) fn collective_cell(flows: &FlowTable, ended: Time) -> FlowGroupStats {
     of_tasks(collectives(flows), ended)
 }
 
 /// The same by the name of their traffic.
-pub(crate) fn job_cells(flows: &FlowTable, ended: Time) -> Ordered<Cell> {
+pub(crate) fn job_cells(flows: &FlowTable, ended: Time) -> Ordered<FlowGroupStats> {
     Ordered(jobs(flows).map(|(name, tasks)| (name.to_owned(), of_tasks(tasks, ended))).collect())
 }
 
@@ -114,10 +114,10 @@ fn part_of_collective(row: &FlowRow, begins: &BTreeMap<u32, Time>) -> Option<(u3
 }
 
 /// Groups of flows, by number.
-type Groups = std::collections::btree_map::IntoValues<u32, Task>;
+type FlowGroups = std::collections::btree_map::IntoValues<u32, Task>;
 
 /// Flows that complete together, by the number of their group.
-fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> Groups {
+fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> FlowGroups {
     let mut groups: BTreeMap<u32, Task> = BTreeMap::new();
     for (group, flow) in flows.rows.iter().filter_map(of) {
         // `NEVER` is later than any time: a group with an open flow is open.
@@ -134,8 +134,8 @@ fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> 
     groups.into_values()
 }
 
-fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
-    let mut cell = Cell::default();
+fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> FlowGroupStats {
+    let mut cell = FlowGroupStats::default();
     let (mut fct_ps, mut slowdown) = (Vec::new(), Vec::new());
     let (mut first, mut last, mut delivered, mut open) = (Time::NEVER, Time::ZERO, 0u64, false);
     for task in tasks {
@@ -160,18 +160,18 @@ fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
     cell
 }
 
-fn spread_ns(mut ps: Vec<u64>) -> Spread {
+fn spread_ns(mut ps: Vec<u64>) -> DistributionStats {
     let mean = stats::mean(&ps).map(|mean| mean.round() / 1_000.0);
     ps.sort_unstable();
     let at = |percent| stats::nearest_rank(&ps, percent).map(stats::ns);
-    Spread { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
+    DistributionStats { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
 }
 
-fn spread(mut values: Vec<f64>) -> Spread {
+fn spread(mut values: Vec<f64>) -> DistributionStats {
     let mean = stats::mean_real(&values);
     values.sort_unstable_by(f64::total_cmp);
     let at = |percent| stats::nearest_rank(&values, percent);
-    Spread { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
+    DistributionStats { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
         let cell = cell(&table(rows.collect()), Time::from_ms(9), |_| true);
         assert_eq!((cell.count, cell.completed), (100, 100));
         let times = [50_500.0, 50_000.0, 90_000.0, 95_000.0, 99_000.0, 100_000.0].map(Some);
-        let Spread { mean, p50, p90, p95, p99, max } = cell.fct_ns;
+        let DistributionStats { mean, p50, p90, p95, p99, max } = cell.fct_ns;
         assert_eq!([mean, p50, p90, p95, p99, max], times);
         assert_eq!((cell.slowdown.p99, cell.slowdown.mean), (Some(99.0), Some(50.5)));
         // 100 KB from 10 us to 110 us.
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn nothing_gives_nothing() {
         let cell = cell(&table(vec![flow_row(0)]), Time::from_us(4), |_| false);
-        assert_eq!(cell, Cell::default());
+        assert_eq!(cell, FlowGroupStats::default());
         assert_eq!(cell.fct_ns.p99, None);
     }
 

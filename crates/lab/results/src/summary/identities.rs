@@ -11,10 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Cause, Outcome, Setup, Start};
+use experiment::{Dependency, Outcome, Setup, Start};
 use units::Span;
 
-use crate::input::{Host, RunInfo};
+use crate::input::{BackendKind, RunInfo};
 use crate::tables::FlowTable;
 
 /// The beginning of the warning of a broken identity.
@@ -28,7 +28,7 @@ pub(super) fn is_broken(warning: &str) -> bool {
 /// The identities that a run breaks, a line each.
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
     let mut said: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
-    if info.host() == Host::Simulator {
+    if info.host() == BackendKind::Simulator {
         said.extend(experiment::broken_identities(setup, outcome));
         said.extend(slowdowns(flows));
     }
@@ -65,13 +65,15 @@ fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let mut broken = flows.rows.iter().filter_map(|row| {
         let spec = &setup.flows[row.flow as usize];
         let Start::Waits { causes, after } = spec.start else { return None };
-        let too_early = |cause: &&Cause| {
+        let too_early = |cause: &&Dependency| {
             let Some(before) = flows.row(cause.flow().0) else { return true };
             let (since, least) = match cause {
-                Cause::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
+                Dependency::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
                 // A flow that was received began earlier.
-                Cause::Received(_) => (before.started, setup.causes.lag(causes, **cause) + after + Span::from_ps(1)),
-                Cause::Begun(_) => (before.started, setup.causes.lag(causes, **cause) + after),
+                Dependency::Received(_) => {
+                    (before.started, setup.causes.lag(causes, **cause) + after + Span::from_ps(1))
+                }
+                Dependency::Begun(_) => (before.started, setup.causes.lag(causes, **cause) + after),
             };
             !since.is_set() || row.started < since + least
         };
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn a_flow_that_begins_before_its_causes_breaks_one() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
-        let all = [Cause::Received(FlowId(1)), Cause::Begun(FlowId(2)), Cause::Complete(FlowId(4))];
+        let all = [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2)), Dependency::Complete(FlowId(4))];
         setup.flows[3].start = setup.causes.start(all, Span::from_us(2));
         let news = setup.news_takes(all[2], &setup.flows[3]);
         outcome.flows[4].completed = Time::from_us(10);

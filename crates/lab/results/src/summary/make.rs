@@ -5,8 +5,8 @@ use flow::credits::CreditStats;
 
 use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
-    Actions, Cell, Correlation, Credits, Engine, Flows, JobCell, LawTotals, Predicts, SCHEMA, Schedule, Summary,
-    bin_cells, cell, fairness::fairness, fairness::too_long_a_window, identities, network, training::training,
+    Actions, Correlation, Credits, Engine, FlowGroupStats, Flows, JobCell, LawTotals, Predicts, SCHEMA, Schedule,
+    Summary, bin_cells, cell, fairness::fairness, fairness::too_long_a_window, identities, network, training::training,
     warnings,
 };
 use crate::input::{Class, EngineTimes, ImportedSchedule, RunInfo};
@@ -84,7 +84,7 @@ pub fn summarise(
 
 /// Jobs by name; training jobs have the waits of their iterations.
 fn jobs(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Ordered<JobCell> {
-    let of = |(name, cell): (String, Cell)| {
+    let of = |(name, cell): (String, FlowGroupStats)| {
         let job = info.training.iter().find(|job| job.name == name);
         let training = job.map(|job| training(job, setup, outcome));
         (name, JobCell { cell, training })
@@ -138,7 +138,7 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::words::{CreditsKey, Word as _};
+    use crate::claims::words::{ClosedSet as _, CreditsKey};
     use crate::testbed;
     use serde_json::Value;
     use units::Time;
@@ -259,13 +259,16 @@ mod tests {
     fn an_emulated_run_says_so_and_what_was_in_its_way() {
         let (mut info, setup, mut outcome) = testbed::one_flow();
         // The kernel does not report how often a law acted, so a count of zero does not mean inaction.
-        outcome.flows[0].acted = laws::Acted::default();
+        outcome.flows[0].acted = laws::LawActions::default();
         outcome.flows[0].delivered = units::Bytes::new(1 << 40);
         info.laws.fill("cubic".into());
         info.emulator = Some(crate::Emulator { bottleneck: Some("the router was late".into()), ..Default::default() });
         let results = testbed::results_of(&info, &setup, &outcome);
         assert_eq!(results.summary.warnings, ["the router was late"]);
-        assert_eq!((results.summary.host, results.manifest.host), (crate::Host::Emulator, crate::Host::Emulator));
+        assert_eq!(
+            (results.summary.host, results.manifest.host),
+            (crate::BackendKind::Emulator, crate::BackendKind::Emulator)
+        );
         let json: Value = serde_json::from_str(&results.summary.to_json()).unwrap();
         let emulator = [
             "lateness_p50_ns",
@@ -294,7 +297,7 @@ mod tests {
             old.as_object_mut().unwrap().remove(key);
         }
         let old: Summary = serde_json::from_value(old).unwrap();
-        assert_eq!((old.host, old.emulator), (crate::Host::Simulator, None));
+        assert_eq!((old.host, old.emulator), (crate::BackendKind::Simulator, None));
     }
 
     /// From the schedule's start to its last completion; a flow that is open leaves it open.
@@ -356,7 +359,7 @@ mod tests {
     fn silence_and_early_ends_are_warned_of() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
         for flow in &mut outcome.flows {
-            flow.acted = laws::Acted::default();
+            flow.acted = laws::LawActions::default();
         }
         outcome.flows[0].completed = Time::NEVER;
         outcome.flows[1].started = Time::NEVER;
@@ -381,7 +384,7 @@ mod tests {
         let all = testbed::results_of(&info, &setup, &outcome);
         for flow in [1, 4] {
             (outcome.flows[flow].started, outcome.flows[flow].completed) = (Time::NEVER, Time::NEVER);
-            outcome.flows[flow].acted = laws::Acted::default();
+            outcome.flows[flow].acted = laws::LawActions::default();
         }
         info.open_ended = std::iter::once(0..3).collect();
         let run = testbed::results_of(&info, &setup, &outcome);

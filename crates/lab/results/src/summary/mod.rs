@@ -19,7 +19,7 @@ pub use make::summarise;
 pub use training::{Training, Waited};
 
 use crate::conditions::Conditions;
-use crate::input::{Emulator, Host};
+use crate::input::{BackendKind, Emulator};
 use crate::ordered::Ordered;
 
 /// The version of this shape.
@@ -48,7 +48,7 @@ pub struct Summary {
     pub point: Ordered<Value>,
     /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
-    pub host: Host,
+    pub host: BackendKind,
     /// The seed, on which everything random depended.
     pub seed: u64,
     /// The run's own time at the end: the last completion, or the stop.
@@ -59,9 +59,9 @@ pub struct Summary {
     /// Flows by class and size.
     pub flows: Flows,
     /// Groups of flows: incast requests.
-    pub requests: Cell,
+    pub requests: FlowGroupStats,
     /// Iterations of collective operations.
-    pub collectives: Cell,
+    pub collectives: FlowGroupStats,
     /// The same by the name of their traffic. No bin and no class of flows has a job's name.
     #[serde(default)]
     pub jobs: Ordered<JobCell>,
@@ -95,26 +95,26 @@ pub struct Summary {
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Flows {
     /// All of them.
-    pub all: Cell,
+    pub all: FlowGroupStats,
     /// Inside a datacenter.
-    pub intra: Cell,
+    pub intra: FlowGroupStats,
     /// Between datacenters.
-    pub inter: Cell,
+    pub inter: FlowGroupStats,
     /// By the scenario's size bins.
-    pub sizes: Ordered<Cell>,
+    pub sizes: Ordered<FlowGroupStats>,
 }
 
 /// Flows of one class.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
-pub struct Cell {
+pub struct FlowGroupStats {
     /// Flows, those that never started included.
     pub count: u64,
     /// Flows that ended.
     pub completed: u64,
     /// Completion times in nanoseconds, of those that ended.
-    pub fct_ns: Spread,
+    pub fct_ns: DistributionStats,
     /// Completion time over the ideal one, of those that ended.
-    pub slowdown: Spread,
+    pub slowdown: DistributionStats,
     /// Their total goodput, in bits per second.
     pub goodput_bps: u64,
 }
@@ -124,7 +124,7 @@ pub struct Cell {
 pub struct JobCell {
     /// The same numbers as of any flows.
     #[serde(flatten)]
-    pub cell: Cell,
+    pub cell: FlowGroupStats,
     /// The iterations of a training job, and the steps on their critical paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
@@ -148,7 +148,7 @@ pub struct Schedule {
 // Read by `deserialize_with`, because else a missing key would pass for null.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct Spread {
+pub struct DistributionStats {
     #[serde(deserialize_with = "Option::deserialize")]
     pub mean: Option<f64>,
     #[serde(deserialize_with = "Option::deserialize")]
@@ -240,7 +240,7 @@ pub struct NetworkTotals {
     pub deadlock: Vec<String>,
     /// Links that were down; absent if none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<Failure>,
+    pub failures: Vec<LinkFailure>,
     /// The lossiest, the longest paused and the busiest links, the busiest first.
     pub links: Vec<LinkTotals>,
     /// Switches that share their buffers, the fullest first.
@@ -309,7 +309,7 @@ pub struct LinkTotals {
 
 /// Links that were down at the same times, each direction for itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Failure {
+pub struct LinkFailure {
     /// Their names: up to [`LINKS_LISTED`] of them.
     pub links: Vec<String>,
     /// The number of links.
@@ -429,8 +429,8 @@ impl Actions {
         *self == Self::default()
     }
 
-    fn add(&mut self, other: &laws::Acted) {
-        let laws::Acted { increases, cuts, loss_cuts, emergencies } = other;
+    fn add(&mut self, other: &laws::LawActions) {
+        let laws::LawActions { increases, cuts, loss_cuts, emergencies } = other;
         self.increases += increases;
         self.cuts += cuts;
         self.loss_cuts += loss_cuts;
@@ -481,7 +481,7 @@ impl Summary {
     }
 
     /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, a size bin, or a job.
-    pub fn class(&self, name: &str) -> Option<&Cell> {
+    pub fn class(&self, name: &str) -> Option<&FlowGroupStats> {
         match name {
             "all" => Some(&self.flows.all),
             "intra" => Some(&self.flows.intra),
@@ -493,14 +493,14 @@ impl Summary {
     }
 
     /// All classes by name; a job alone is all that `collectives` has, and is left out.
-    pub fn classes(&self) -> impl Iterator<Item = (&str, &Cell)> {
+    pub fn classes(&self) -> impl Iterator<Item = (&str, &FlowGroupStats)> {
         let fixed = [("all", &self.flows.all), ("intra", &self.flows.intra), ("inter", &self.flows.inter)];
         let last = [("requests", &self.requests), ("collectives", &self.collectives)];
         fixed.into_iter().chain(self.flows.sizes.iter()).chain(last).chain(self.several_jobs())
     }
 
     /// The jobs, where there are several.
-    pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &Cell)> {
+    pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &FlowGroupStats)> {
         self.jobs.iter().filter(|_| self.jobs.0.len() > 1).map(|(name, job)| (name, &job.cell))
     }
 

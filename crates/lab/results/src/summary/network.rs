@@ -6,7 +6,7 @@ use experiment::{ByKind, LinkOutcome, Outcome, Setup, SwitchOutcome};
 use fabric::{LinkClass, LinkId, Outages};
 use units::Span;
 
-use super::{FAILURES_LISTED, Failure, LINKS_LISTED, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
+use super::{FAILURES_LISTED, LINKS_LISTED, LinkFailure, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
 use crate::ordered::Ordered;
 
 /// Totals of all links, and the links worth a line.
@@ -58,7 +58,7 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
 }
 
 /// Links that failed before the run ended, those with the same times together.
-fn failures(setup: &Setup, outcome: &Outcome) -> Vec<Failure> {
+fn failures(setup: &Setup, outcome: &Outcome) -> Vec<LinkFailure> {
     let mut groups: Vec<(&Outages, Vec<LinkId>)> = Vec::new();
     for (link, outages) in setup.network.failing() {
         match groups.iter_mut().find(|(known, _)| *known == outages) {
@@ -69,13 +69,13 @@ fn failures(setup: &Setup, outcome: &Outcome) -> Vec<Failure> {
     let ended = outcome.ended;
     let one = |(outages, links): (&Outages, Vec<LinkId>)| {
         let down = outages.spans().take_while(|&(from, _)| from < ended).take(FAILURES_LISTED);
-        Failure {
+        LinkFailure {
             links: links.iter().take(LINKS_LISTED).map(|&link| setup.network.link_name(link)).collect(),
             count: links.len() as u64,
             down_ns: down.map(|(from, until)| (from.ns(), (until < ended).then(|| until.ns()))).collect(),
         }
     };
-    let mut failures: Vec<Failure> = groups.into_iter().map(one).filter(|it| !it.down_ns.is_empty()).collect();
+    let mut failures: Vec<LinkFailure> = groups.into_iter().map(one).filter(|it| !it.down_ns.is_empty()).collect();
     failures.sort_by_key(|it| it.down_ns[0].0);
     failures
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Cause, FlowId, Ideals, Outcome, Setup, Start};
+use experiment::{Dependency, FlowId, Ideals, Outcome, Setup, Start};
 use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
@@ -61,7 +61,7 @@ pub struct Waited {
 
 /// The numbers of a job.
 pub(super) fn training(job: &TrainingJob, setup: &Setup, outcome: &Outcome) -> Training {
-    let mut path = Path::new(job, setup, outcome);
+    let mut path = CriticalPathWalk::new(job, setup, outcome);
     let (mut begins, mut took, mut compute) = (job.start, Vec::new(), Vec::new());
     for iteration in &job.iterations {
         let Some(ends) = path.follow(&iteration.ends, begins) else { break };
@@ -106,7 +106,7 @@ pub(super) fn training(job: &TrainingJob, setup: &Setup, outcome: &Outcome) -> T
 }
 
 /// Critical paths, followed backwards.
-struct Path<'a> {
+struct CriticalPathWalk<'a> {
     job: &'a TrainingJob,
     setup: &'a Setup,
     outcome: &'a Outcome,
@@ -117,7 +117,7 @@ struct Path<'a> {
     waits: BTreeMap<(u8, u32, u32), u64>,
 }
 
-impl<'a> Path<'a> {
+impl<'a> CriticalPathWalk<'a> {
     fn new(job: &'a TrainingJob, setup: &'a Setup, outcome: &'a Outcome) -> Self {
         let mut ideals = Ideals::new(setup);
         let first = job.first.0 as usize;
@@ -135,7 +135,7 @@ impl<'a> Path<'a> {
             let (spec, started) = (&setup.flows[flow], outcome.flows[flow].started);
             let Start::Waits { after, .. } = spec.start else { continue };
             for &cause in setup.causes_of(spec).iter().filter(|_| started.is_set()) {
-                if let (Cause::Received(FlowId(of)), Some(place)) = (cause, local(job, cause)) {
+                if let (Dependency::Received(FlowId(of)), Some(place)) = (cause, local(job, cause)) {
                     let latest = started.saturating_sub(after + setup.news_takes(cause, spec));
                     received[place] = received[place].min(latest.max(outcome.flows[of as usize].started));
                 }
@@ -145,18 +145,18 @@ impl<'a> Path<'a> {
     }
 
     /// Returns the time at which a cause happened; [`Time::NEVER`] if it has not.
-    fn happened(&self, cause: Cause) -> Time {
+    fn happened(&self, cause: Dependency) -> Time {
         let flow = &self.outcome.flows[cause.flow().0 as usize];
         match cause {
-            Cause::Begun(_) => flow.started,
-            Cause::Complete(_) => flow.completed,
-            Cause::Received(_) => local(self.job, cause).map_or(flow.completed, |place| self.received[place]),
+            Dependency::Begun(_) => flow.started,
+            Dependency::Complete(_) => flow.completed,
+            Dependency::Received(_) => local(self.job, cause).map_or(flow.completed, |place| self.received[place]),
         }
     }
 
     /// Follows the path from the end of an iteration to its beginning. Returns its end, if it ended.
-    fn follow(&mut self, ends: &[(Cause, Span)], begins: Time) -> Option<Time> {
-        let heard = |&(cause, lag): &(Cause, Span)| {
+    fn follow(&mut self, ends: &[(Dependency, Span)], begins: Time) -> Option<Time> {
+        let heard = |&(cause, lag): &(Dependency, Span)| {
             let happened = self.happened(cause);
             (if happened.is_set() { happened + lag } else { Time::NEVER }, cause)
         };
@@ -171,7 +171,7 @@ impl<'a> Path<'a> {
             let FlowId(flow) = cause.flow();
             let spec = &self.setup.flows[flow as usize];
             let started = self.outcome.flows[flow as usize].started;
-            if !matches!(cause, Cause::Begun(_))
+            if !matches!(cause, Dependency::Begun(_))
                 && let Some(kind) = local(self.job, cause).and_then(|place| self.job.kind_of.get(place))
             {
                 *self.waits.entry((*kind, spec.src.0, spec.dst.0)).or_default() += part(started, happened, begins);
@@ -198,7 +198,7 @@ fn part(from: Time, to: Time, begins: Time) -> u64 {
 }
 
 /// The place of a cause's flow among those of its job.
-fn local(job: &TrainingJob, cause: Cause) -> Option<usize> {
+fn local(job: &TrainingJob, cause: Dependency) -> Option<usize> {
     let place = cause.flow().0.checked_sub(job.first.0)? as usize;
     (place < job.kind_of.len()).then_some(place)
 }
@@ -222,9 +222,9 @@ mod tests {
         let us = Span::from_us;
         let there = FlowSpec { size, start: Start::At(Time::from_us(12)), ..there };
         setup.flows = vec![there, back, there, back];
-        let received = |flow| Cause::Received(FlowId(flow));
+        let received = |flow| Dependency::Received(FlowId(flow));
         setup.flows[1].start = setup.causes.start([received(0)], us(5));
-        let both = [(Cause::Begun(FlowId(0)), us(3)), (received(1), us(8))];
+        let both = [(Dependency::Begun(FlowId(0)), us(3)), (received(1), us(8))];
         let causes = setup.causes.add_each(both);
         setup.flows[2].start = Start::Waits { causes, after: us(2) };
         setup.flows[3].start = setup.causes.start([received(2)], us(5));

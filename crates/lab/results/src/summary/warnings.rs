@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use experiment::{Outcome, Setup, SwitchOutcome};
-use fabric::{Gate, Limit, LinkId};
+use fabric::{IngressLimit, Limit, LinkId};
 use flow::FlowStats;
 use flow::credits::CreditStats;
 use units::Bytes;
 
-use crate::input::{Class, Host, RunInfo};
+use crate::input::{BackendKind, Class, RunInfo};
 use crate::summary::Actions;
 use crate::tables::{FlowRow, FlowTable};
 
@@ -25,7 +25,7 @@ pub(crate) fn warnings(
 ) -> Vec<String> {
     let mut said = Vec::new();
     // The kernel does not report how often its law acted.
-    let by_law = if info.host() == Host::Emulator { &[] } else { by_law };
+    let by_law = if info.host() == BackendKind::Emulator { &[] } else { by_law };
     for (law, (name, acted)) in flows.laws.iter().zip(by_law).enumerate() {
         if !acted.none() || PASSIVE.contains(&name.as_str()) {
             continue;
@@ -38,7 +38,7 @@ pub(crate) fn warnings(
             ));
         }
     }
-    if info.host() == Host::Simulator {
+    if info.host() == BackendKind::Simulator {
         said.extend(never_cut(info, setup, flows));
         said.extend(silent_mechanisms(setup, outcome));
     }
@@ -143,7 +143,7 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     if never_paused(setup, outcome) && came_near(setup, outcome) {
         said.push("priority flow control never acted: no port was ever paused".into());
     }
-    let limits = setup.modules.iter().any(|spec| matches!(spec.module, experiment::Module::RateLimiting(_)));
+    let limits = setup.modules.iter().any(|spec| matches!(spec.module, experiment::SwitchController::RateLimiting(_)));
     if limits && outcome.switches.iter().all(|switch| switch.notifications == 0) {
         said.push("LSCC's near end never acted: it told no source to send less".into());
     }
@@ -204,7 +204,7 @@ fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
 
 /// Returns facts worth noting that are no reason to doubt the numbers.
 pub(crate) fn notes(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Vec<String> {
-    let quiet = info.host() == Host::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
+    let quiet = info.host() == BackendKind::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
     let said = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
     quiet.then(|| said.to_owned()).into_iter().collect()
 }
@@ -225,7 +225,7 @@ fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
             return false;
         };
         let links = setup.network.links_out(switch_outcome.node).map(LinkId);
-        let gates: Vec<Gate> = links.map(|link| setup.network.port(link).config().gate).collect();
+        let gates: Vec<IngressLimit> = links.map(|link| setup.network.port(link).config().gate).collect();
         let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, classes));
         let left = shared.saturating_sub(switch_outcome.max_buffer).get();
         let lowest = gates.iter().map(|gate| match gate.off {
@@ -265,7 +265,8 @@ mod tests {
     fn what_was_switched_on_and_did_nothing_is_named() {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
-        let params = laws::on_ramp::Params { threshold: Span::from_us(30), gain: Frac::ratio(1, 16), strawman: false };
+        let params =
+            laws::on_ramp::OnRampParams { threshold: Span::from_us(30), gain: Frac::ratio(1, 16), strawman: false };
         setup.host.on_ramp =
             Some(experiment::OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
         setup.host.cnp = Some(experiment::Cnp { interval: Span::from_us(50), size: 64 });
@@ -282,8 +283,10 @@ mod tests {
             size: 64,
             telemetry: false,
         };
-        setup.modules =
-            vec![experiment::ModuleSpec { link: LinkId(0), module: experiment::Module::RateLimiting(params) }];
+        setup.modules = vec![experiment::SwitchControllerSpec {
+            link: LinkId(0),
+            module: experiment::SwitchController::RateLimiting(params),
+        }];
         // The far end's messages notify no source.
         let switch = |messages, notifications| experiment::SwitchOutcome {
             node: NodeId(0),

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use experiment::{FlowId, Ideals, Outcome, Setup, Start};
 use flow::FlowStats;
-use laws::Acted;
+use laws::LawActions;
 use units::{Bytes, Span, Time};
 
 use super::{Taker, ints, opt_ints};
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 use crate::input::{Class, RunInfo, SizeBin};
 use crate::{Error, stats};
 
@@ -50,7 +50,7 @@ pub struct FlowRow {
     /// The sender's counters.
     pub stats: FlowStats,
     /// The numbers of its law's actions.
-    pub acted: Acted,
+    pub acted: LawActions,
 }
 
 impl FlowRow {
@@ -209,7 +209,7 @@ impl FlowTable {
         self.traffic.get(row.traffic as usize).map_or("", String::as_str)
     }
 
-    pub(crate) fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> DataFrame {
         let rows = || self.rows.iter();
         let count = |of: fn(&FlowRow) -> u64| ints(rows().map(of));
         let law = |row: &FlowRow| self.laws.get(row.law as usize).map_or("", String::as_str);
@@ -249,7 +249,7 @@ impl FlowTable {
             ("loss_cuts", count(|row| row.acted.loss_cuts)),
             ("emergencies", count(|row| row.acted.emergencies)),
         ];
-        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+        DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
@@ -327,7 +327,7 @@ impl FlowTable {
                     parity: parity[row],
                     recovered: recovered[row],
                 },
-                acted: Acted {
+                acted: LawActions {
                     increases: increases[row],
                     cuts: cuts[row],
                     loss_cuts: loss_cuts[row],

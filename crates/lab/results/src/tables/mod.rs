@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 pub use flows::{FlowRow, FlowTable};
 pub use pauses::{PauseRow, PauseTable};
-pub use ports::{Port, PortRow, PortTable};
+pub use ports::{PortRow, PortTable, SampledPort};
 pub use rates::{RateRow, RateTable};
 pub use switches::{SwitchRow, SwitchTable};
 
 use crate::Error;
-use crate::frame::{Column, Frame, Texts};
+use crate::frame::{Column, DataFrame, Texts};
 
 /// Returns whether a column of this name exists in a table of a run, or in the table of summaries in addition to its
 /// points.
@@ -35,7 +35,7 @@ pub fn is_column(name: &str) -> bool {
 
 /// Takes columns out of a frame by name and reports errors in them.
 struct Taker<'a> {
-    frame: Frame,
+    frame: DataFrame,
     path: &'a Path,
 }
 
@@ -179,7 +179,7 @@ mod tests {
             column("seed", PointValue::Whole(Some(7))),
         ];
         run.manifest.traces = vec!["of_another_law_ns".into()];
-        let scratch = testbed::Scratch::new("placed");
+        let scratch = testbed::TestbedDir::new("placed");
         let place = scratch.path().join("run");
         testbed::write_run(&place, &run);
         let read =
@@ -244,13 +244,14 @@ mod tests {
     #[test]
     fn a_wrong_column_is_named() {
         let table = testbed::results().flows;
-        let spoilt = |spoil: &dyn Fn(&mut Frame)| {
+        let spoilt = |spoil: &dyn Fn(&mut DataFrame)| {
             let (mut frame, mut bytes) = (table.frame(), Vec::new());
             spoil(&mut frame);
             crate::parquet::write(&frame, &mut bytes).unwrap();
             FlowTable::read(bytes, Path::new("flows.parquet")).map(|_| ()).unwrap_err().to_string()
         };
-        let column = |frame: &Frame, name: &str| frame.columns.iter().position(|(column, _)| column == name).unwrap();
+        let column =
+            |frame: &DataFrame, name: &str| frame.columns.iter().position(|(column, _)| column == name).unwrap();
         let said = spoilt(&|frame| {
             frame.columns.remove(column(frame, "fct_ns"));
         });

@@ -7,7 +7,7 @@ use experiment::{Outcome, Setup};
 
 use super::{Taker, ints};
 use crate::Error;
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 
 /// A time in which the other end of a port paused at least one of its classes (priority flow control).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,14 +46,14 @@ impl PauseTable {
         table
     }
 
-    pub(crate) fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> DataFrame {
         let rows = || self.rows.iter();
         let columns: [(&str, Column); 3] = [
             ("from_ns", ints(rows().map(|row| row.from_ns))),
             ("until_ns", ints(rows().map(|row| row.until_ns))),
             ("port", Column::Text(rows().map(|row| self.names[row.port as usize].as_str()).collect())),
         ];
-        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+        DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {

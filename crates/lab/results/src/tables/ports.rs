@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use experiment::{Module, ModuleSpec, Outcome, Setup};
+use experiment::{Outcome, Setup, SwitchController, SwitchControllerSpec};
 use fabric::{LinkClass, LinkId, NodeKind};
 use units::Rate;
 
 use super::{Taker, ints, opt_ints};
 use crate::Error;
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 
 /// A port that was sampled.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Port {
+pub struct SampledPort {
     /// Its link's number.
     pub link: u32,
     /// Its link's name.
@@ -49,7 +49,7 @@ pub struct PortRow {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct PortTable {
     /// The ports in order of their first samples.
-    pub ports: Vec<Port>,
+    pub ports: Vec<SampledPort>,
     /// By time, then link.
     pub rows: Vec<PortRow>,
 }
@@ -60,7 +60,7 @@ impl PortTable {
     /// Returns the table of the port samples.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let receivers: BTreeSet<u32> = setup.flows.iter().map(|flow| flow.dst.0).collect();
-        let limiting = |module: &&ModuleSpec| matches!(module.module, Module::RateLimiting(_));
+        let limiting = |module: &&SwitchControllerSpec| matches!(module.module, SwitchController::RateLimiting(_));
         let pseudo: BTreeSet<LinkId> = setup.modules.iter().filter(limiting).map(|module| module.link).collect();
         let shares = |link: LinkId| {
             let from = setup.network.links()[link.index()].from;
@@ -72,7 +72,7 @@ impl PortTable {
             let port = *places.entry(sample.link).or_insert_with(|| {
                 let link = &setup.network.links()[sample.link.index()];
                 let to = setup.network.nodes()[link.to.index()].kind;
-                table.ports.push(Port {
+                table.ports.push(SampledPort {
                     link: sample.link.0,
                     name: setup.network.link_name(sample.link),
                     class: link.class,
@@ -98,7 +98,7 @@ impl PortTable {
     /// The samples of the ports that `choice` names: `receiver` (ports towards hosts that receive), `class:NAME` (all
     /// of a link class), a link's name, or a link's name without its `#n` (all parallel ones).
     pub fn chosen(&self, choice: &str) -> Vec<PortRow> {
-        let wanted = |port: &Port| match choice.strip_prefix("class:") {
+        let wanted = |port: &SampledPort| match choice.strip_prefix("class:") {
             Some(class) => port.class.name() == class,
             None if choice == "receiver" => port.receiver,
             None => port.name == choice || port.name.split_once('#').is_some_and(|(cable, _)| cable == choice),
@@ -107,7 +107,7 @@ impl PortTable {
         self.rows.iter().filter(|row| wanted[row.port as usize]).copied().collect()
     }
 
-    pub(crate) fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> DataFrame {
         let rows = || self.rows.iter();
         let port = |row: &PortRow| &self.ports[row.port as usize];
         let columns: [(&str, Column); 11] = [
@@ -123,7 +123,7 @@ impl PortTable {
             ("pseudo_bytes", opt_ints(rows().map(|row| row.pseudo_bytes))),
             ("feedback_bps", opt_ints(rows().map(|row| row.feedback_bps))),
         ];
-        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+        DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
@@ -144,7 +144,13 @@ impl PortTable {
                 .ok_or_else(|| take.wrong("class", format!("row {row}: no class of links `{}`", class.get(row))))?;
             let port = *places.entry(link[row]).or_insert_with(|| {
                 let name = name.get(row).to_owned();
-                table.ports.push(Port { link: link[row], name, class, receiver: receiver[row], rate_bps: rate[row] });
+                table.ports.push(SampledPort {
+                    link: link[row],
+                    name,
+                    class,
+                    receiver: receiver[row],
+                    rate_bps: rate[row],
+                });
                 table.ports.len() as u32 - 1
             });
             table.rows.push(PortRow {

@@ -9,7 +9,7 @@ use units::Bytes;
 
 use super::{Taker, ints, opt_ints};
 use crate::Error;
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 
 /// A flow at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,12 +69,12 @@ impl RateTable {
         Self { rows: samples.iter().map(row).collect(), traces: names.iter().map(trace).collect() }
     }
 
-    pub(crate) fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> DataFrame {
         self.frame_with(&[])
     }
 
     /// The table with a column for each of these traces, too. One that no flow has is null.
-    pub(crate) fn frame_with(&self, traces: &[String]) -> Frame {
+    pub(crate) fn frame_with(&self, traces: &[String]) -> DataFrame {
         let rows = || self.rows.iter();
         let columns: [(&str, Column); 6] = [
             ("time_ns", ints(rows().map(|row| row.time_ns))),
@@ -91,7 +91,7 @@ impl RateTable {
             let values = own.map_or_else(|| vec![None; self.rows.len()], |(_, values)| values.clone());
             (format!("{TRACE}{name}"), Column::OptInt(values))
         });
-        Frame { name: NAME, columns: fixed.chain(traces).collect() }
+        DataFrame { name: NAME, columns: fixed.chain(traces).collect() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {

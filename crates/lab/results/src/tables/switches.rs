@@ -7,7 +7,7 @@ use experiment::{Outcome, Setup};
 
 use super::{Taker, ints};
 use crate::Error;
-use crate::frame::{Column, Frame};
+use crate::frame::{Column, DataFrame};
 
 /// A shared buffer at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,14 +57,14 @@ impl SwitchTable {
         self.rows.iter().filter(|row| wanted[row.switch as usize]).copied().collect()
     }
 
-    pub(crate) fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> DataFrame {
         let rows = || self.rows.iter();
         let columns: [(&str, Column); 3] = [
             ("time_ns", ints(rows().map(|row| row.time_ns))),
             ("name", Column::Text(rows().map(|row| self.names[row.switch as usize].as_str()).collect())),
             ("buffer_bytes", ints(rows().map(|row| row.buffer_bytes))),
         ];
-        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+        DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {

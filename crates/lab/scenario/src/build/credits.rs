@@ -4,19 +4,21 @@ use std::iter;
 
 use experiment::{FlowSpec, HostConfig};
 use fabric::{CreditQueue, Network, Routes};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Span, Time};
 
 use crate::class::FlowClass;
-use crate::config::{AcksWord, At, Config, FlowChoice, Host, LawName, Paths, Scheme, Setting, SwitchBuffers};
-use crate::error::Fault;
+use crate::config::{
+    AcksWord, Config, FlowChoice, Host, LawName, LoadBalancingConfig, Located, Scheme, Setting, SwitchBuffers,
+};
+use crate::error::SpannedError;
 use crate::law_plan::LawPlan;
 use crate::survey::Survey;
 
 /// Refuses a scheme with two kinds of credits, or with credits that cannot emulate its data.
-pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Result<(), Fault> {
+pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Result<(), SpannedError> {
     if *host.receiver_credits {
-        let fault = |what: String| Fault::new(host.receiver_credits.origin, what);
+        let fault = |what: String| SpannedError::new(host.receiver_credits.origin, what);
         if let Some(law) = scheme.credit_law() {
             return Err(fault(format!("{} has credits of its own", law.title())).label("expected false"));
         }
@@ -26,8 +28,8 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Res
         }
     }
     let Some(law) = scheme.credit_law() else { return Ok(()) };
-    let fault = |what: &str| Fault::new(law.origin, format!("{} {what}", law.title()));
-    if host.path != Paths::Ecmp {
+    let fault = |what: &str| SpannedError::new(law.origin, format!("{} {what}", law.title()));
+    if host.path != LoadBalancingConfig::Ecmp {
         return Err(fault("needs its credits and its data on one path")
             .label("sends credits")
             .help("give its `host`, or [host] where that has no `path`, path = \"ecmp\""));
@@ -46,7 +48,7 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Res
 }
 
 /// Refuses receivers that do not acknowledge where something needs acknowledgements.
-pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Result<(), Fault> {
+pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Result<(), SpannedError> {
     if *host.acks == AcksWord::All {
         return Ok(());
     }
@@ -56,10 +58,10 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     if host.ack_every.get() > 1 && !inherited {
         let what =
             format!("receivers acknowledge nothing, and `ack_every` answers {} packets at a time", host.ack_every);
-        return Err(Fault::new(host.acks.origin, what).label("expected \"all\", or ack_every = 1"));
+        return Err(SpannedError::new(host.acks.origin, what).label("expected \"all\", or ack_every = 1"));
     }
     let acknowledged = |title: &str| {
-        Fault::new(host.acks.origin, format!("{title} sends by what is acknowledged"))
+        SpannedError::new(host.acks.origin, format!("{title} sends by what is acknowledged"))
             .label("expected \"all\"")
             .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass")
     };
@@ -70,16 +72,19 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
         }
         let settings = scheme.settings(class, *kind)?;
         let buffer = settings.iter().find(|(name, ..)| name == "send_buffer");
-        if let Some((_, Setting::Value(Value::Bytes(size)), at)) = buffer
+        if let Some((_, Setting::Value(ParamValue::Bytes(size)), at)) = buffer
             && !size.is_zero()
         {
-            return Err(Fault::new(at.origin, "a send buffer holds what is not acknowledged, and would never empty")
-                .label("expected 0, or [host] acks = \"all\""));
+            return Err(SpannedError::new(
+                at.origin,
+                "a send buffer holds what is not acknowledged, and would never empty",
+            )
+            .label("expected 0, or [host] acks = \"all\""));
         }
     }
     let sampled = &config.series.flows;
     if **sampled != FlowChoice::None {
-        return Err(Fault::new(sampled.origin, "series of flows are of what is acknowledged, and nothing is")
+        return Err(SpannedError::new(sampled.origin, "series of flows are of what is acknowledged, and nothing is")
             .label("expected \"none\", or [host] acks = \"all\""));
     }
     Ok(())
@@ -92,11 +97,12 @@ pub(crate) fn check_retries(
     flows: &[FlowSpec],
     classes: &[FlowClass],
     survey: &Survey,
-) -> Result<(), Fault> {
+) -> Result<(), SpannedError> {
     for (class, law) in scheme.by_class()? {
         let LawName::Known(kind) = &law.value else { continue };
         let settings = scheme.settings(class, *kind)?;
-        let Some((_, Setting::Value(Value::Span(retry)), at)) = settings.iter().find(|(name, ..)| name == RETRY) else {
+        let Some((_, Setting::Value(ParamValue::Span(retry)), at)) = settings.iter().find(|(name, ..)| name == RETRY)
+        else {
             continue;
         };
         let own = flows.iter().zip(classes).filter(|&(_, &of)| of == class).map(|(flow, _)| flow);
@@ -106,7 +112,7 @@ pub(crate) fn check_retries(
             "{}'s `{RETRY}` is {retry}, and a credit takes a base round trip to answer a request, up to {longest}",
             law.title()
         );
-        return Err(Fault::new(at.origin, message)
+        return Err(SpannedError::new(at.origin, message)
             .label(format!("expected at least {}", longest.min(ALWAYS_LONG_ENOUGH)))
             .help("a request that is repeated sooner is repeated in vain, and its host's queue grows with each"));
     }
@@ -124,7 +130,7 @@ const ALWAYS_LONG_ENOUGH: Span = Span::from_ms(100);
 pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {
     [FlowClass::Intra, FlowClass::Inter]
         .into_iter()
-        .any(|class| laws.law(class).is_some_and(|(kind, _)| kind == Kind::ExpressPass))
+        .any(|class| laws.law(class).is_some_and(|(kind, _)| kind == LawKind::ExpressPass))
 }
 
 /// The longest that an emulation packet and its echo take over any routes that hold at some time: the longest base round
@@ -137,7 +143,7 @@ pub(crate) fn longest_echo(
 ) -> Option<Span> {
     let slowest = network.params().iter().map(|port| port.config().rate).min()?;
     let wait = queue.map_or(Span::ZERO, |queue| {
-        slowest.time_for(Bytes::new(u64::from(queue.credit) + u64::from(queue.data))).times(queue.limit)
+        slowest.tx_time(Bytes::new(u64::from(queue.credit) + u64::from(queue.data))).times(queue.limit)
     });
     let changes = iter::successors(Some(Time::ZERO), |&time| routes.change_between(time, Time::NEVER));
     let longest = changes.filter_map(|time| {
@@ -151,12 +157,12 @@ pub(crate) fn longest_echo(
 /// Returns the time for which data waits after its emulation packet's credit returned; none without a law that times it.
 pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
     let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().filter_map(|class| laws.law(class));
-    let settings = timed.filter(|(kind, _)| *kind == Kind::FlashPass).map(|(_, settings)| settings);
+    let settings = timed.filter(|(kind, _)| *kind == LawKind::FlashPass).map(|(_, settings)| settings);
     let setting =
-        |settings: &[(&str, Value)], name| settings.iter().find(|(key, _)| *key == name).map(|&(_, value)| value);
-    let wait = |settings: &[(&str, Value)]| match (setting(settings, "timed"), setting(settings, "wait")) {
-        (Some(Value::Switch(false)), _) => None,
-        (_, Some(Value::Span(wait))) if !wait.is_zero() => Some(wait),
+        |settings: &[(&str, ParamValue)], name| settings.iter().find(|(key, _)| *key == name).map(|&(_, value)| value);
+    let wait = |settings: &[(&str, ParamValue)]| match (setting(settings, "timed"), setting(settings, "wait")) {
+        (Some(ParamValue::Switch(false)), _) => None,
+        (_, Some(ParamValue::Span(wait))) if !wait.is_zero() => Some(wait),
         _ => host.longest_echo,
     };
     settings.filter_map(wait).max()
@@ -164,7 +170,7 @@ pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
 
 impl Scheme {
     /// The law that sends credits, if one does.
-    pub(crate) fn credit_law(&self) -> Option<&At<LawName>> {
+    pub(crate) fn credit_law(&self) -> Option<&Located<LawName>> {
         let laws = [&self.law, &self.intra, &self.inter].into_iter().flatten();
         laws.into_iter().find(|law| law.info().is_some_and(|info| info.credits))
     }

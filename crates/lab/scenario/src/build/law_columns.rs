@@ -1,17 +1,17 @@
 //! Names of laws and of the state that they trace, which are known before a run is built.
 
-use flow::Hold;
+use flow::OnRampHold;
 use laws::catalog::build;
-use laws::on_ramp::{OnRamp, Params};
-use laws::{ControlLaw, Path};
+use laws::on_ramp::{OnRamp, OnRampParams};
+use laws::{ControlLaw, PathInfo};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::config::{LawName, Setting};
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::run::Run;
 
 /// Any path: which state a law traces depends on its parameters alone.
-const PATH: Path = Path {
+const PATH: PathInfo = PathInfo {
     base_rtt: Span::from_us(10),
     intra_rtt: Span::from_us(10),
     line_rate: Rate::from_gbps(100),
@@ -37,13 +37,13 @@ impl Run {
         columns
     }
 
-    fn add_laws(&self, columns: &mut LawColumns) -> Result<(), Fault> {
+    fn add_laws(&self, columns: &mut LawColumns) -> Result<(), SpannedError> {
         let Some(scheme) = self.config.schemes.get(&self.scheme) else { return Ok(()) };
         let traces = &mut columns.traces;
         let mut trace = |name: &'static str, _: i64| traces.push(name.to_owned());
         if self.config.host.with(scheme.host.as_ref()).on_ramp.as_ref().is_some() {
-            let params = Params { threshold: Span::ZERO, gain: Frac::ZERO, strawman: false };
-            Hold::new(OnRamp::new(params), Span::ZERO).trace(Time::ZERO, &mut trace);
+            let params = OnRampParams { threshold: Span::ZERO, gain: Frac::ZERO, strawman: false };
+            OnRampHold::new(OnRamp::new(params), Span::ZERO).trace(Time::ZERO, &mut trace);
         }
         for (class, law) in scheme.by_class()? {
             let kind = match &law.value {

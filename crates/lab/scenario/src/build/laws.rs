@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use fabric::{LinkClass, LinkId, Network};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use units::Frac;
 
 use crate::class::FlowClass;
 use crate::config::{Config, LawName, Scheme, Setting};
-use crate::decode::At;
-use crate::error::{Fault, Origin};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
-use crate::law_plan::{Brought, LawPlan, Planned};
+use crate::law_plan::{ExternalLaw, LawPlan, PlannedLaw};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
 const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
@@ -20,14 +20,14 @@ const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
 const NSCC_TARGET: &str = "target";
 
 /// Plans the laws of a scheme on a network.
-pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Result<LawPlan, Fault> {
+pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Result<LawPlan, SpannedError> {
     let of_hosts = || network.links().iter().enumerate().filter(|(_, link)| link.class == LinkClass::Host);
     let rate = |index: usize| network.port(LinkId(index32(index))).config().rate;
     let common = of_hosts().next().map(|(first, _)| rate(first));
     let common = common.filter(|&common| of_hosts().all(|(index, _)| rate(index) == common));
     let [intra, inter] = scheme.by_class()?;
     let host = config.host.with(scheme.host.as_ref());
-    let settings = |class: FlowClass, law: Kind| -> Result<_, Fault> {
+    let settings = |class: FlowClass, law: LawKind| -> Result<_, SpannedError> {
         let mut settings = Vec::new();
         for (name, setting, at) in scheme.settings(class, law)? {
             let Some(param) = law.info().param(&name) else { continue };
@@ -35,9 +35,10 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
                 Setting::Value(value) => value,
                 Setting::Port => {
                     let port = config.port.settings(LinkClass::Host, scheme.port.as_ref());
-                    let fault = || Fault::new(at.origin, "the scheme's ports towards hosts do not mark on their queue");
+                    let fault =
+                        || SpannedError::new(at.origin, "the scheme's ports towards hosts do not mark on their queue");
                     let min = port.ecn_min(common).ok_or_else(|| fault().label("there is no threshold to follow"))?;
-                    let value = Value::Bytes(min);
+                    let value = ParamValue::Bytes(min);
                     if !param.allows(value) {
                         return Err(fault().label(format!("a threshold of {min} is out of range")));
                     }
@@ -50,24 +51,24 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
             for name in LINUX_HYSTART {
                 let Some(param) = law.info().param(name) else { continue };
                 if settings.iter().all(|&(set, _)| set != param.name) {
-                    settings.push((param.name, Value::Switch(true)));
+                    settings.push((param.name, ParamValue::Switch(true)));
                 }
             }
         }
         // NSCC's target is three quarters of a base round trip where ports trim, else a whole one.
         let trims = network.params().iter().any(|port| port.config().trim.is_some());
-        if law == Kind::Nscc && !trims && settings.iter().all(|&(set, _)| set != NSCC_TARGET) {
-            settings.push((NSCC_TARGET, Value::Fraction(Frac::ONE)));
+        if law == LawKind::Nscc && !trims && settings.iter().all(|&(set, _)| set != NSCC_TARGET) {
+            settings.push((NSCC_TARGET, ParamValue::Fraction(Frac::ONE)));
         }
         Ok(settings)
     };
-    let planned = |(class, law): (FlowClass, &At<LawName>)| match &law.value {
-        LawName::Known(kind) => Ok(Planned::Known(*kind, settings(class, *kind)?)),
+    let planned = |(class, law): (FlowClass, &Located<LawName>)| match &law.value {
+        LawName::Known(kind) => Ok(PlannedLaw::Known(*kind, settings(class, *kind)?)),
         LawName::Brought(name) => {
-            let law = config.laws.brought(name, Origin::NOWHERE)?;
+            let law = config.laws.brought(name, SourceSpan::NOWHERE)?;
             let params = law.with(name, &scheme.written(class, name))?;
             let (language, sha256) = (law.language.value.clone(), law.sha256.value.clone());
-            Ok(Planned::Brought(Brought { name: Arc::clone(name), language, sha256, params }))
+            Ok(PlannedLaw::Brought(ExternalLaw { name: Arc::clone(name), language, sha256, params }))
         }
     };
     Ok(LawPlan::new([planned(intra)?, planned(inter)?]))
@@ -75,8 +76,8 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
 
 /// Warnings that name the external laws of a run.
 pub(super) fn warnings(plan: &LawPlan) -> Vec<String> {
-    let said = |law: &Brought| {
-        let Brought { name, language, sha256, .. } = law;
+    let said = |law: &ExternalLaw| {
+        let ExternalLaw { name, language, sha256, .. } = law;
         format!("{name} is an external law in {language} (SHA-256 {}...), not part of Narrows", &sha256[..12])
     };
     plan.brought().map(said).collect()

@@ -13,31 +13,36 @@ mod thresholds;
 
 use std::ops::Range;
 
-use ::laws::catalog::{Marks, Value as LawValue};
-use experiment::{Causes, FlowId, FlowSpec, HostConfig, InitialQuantum, Module, ModuleSpec, Setup, Start, Ties};
-use fabric::{
-    Discipline, FqCoDel, HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Response, Routes,
+use ::laws::catalog::{EcnSupport, ParamValue as LawValue};
+use experiment::{
+    Dependencies, FlowId, FlowSpec, HostConfig, InitialQuantum, Setup, Start, SwitchController, SwitchControllerSpec,
+    TieBreak,
 };
-use flow::PathChoice;
+use fabric::{
+    Discipline, EcnResponse, FqCoDel, HostId, LinkClass, LinkId, Network, NodeKind, PortConfig, PortParams, Routes,
+};
+use flow::LoadBalancing;
 use flow::{Blocks, Recovery};
 use units::{Bytes, Span, Time};
 
 pub use law_columns::LawColumns;
 pub use offered::LinkLoad;
-pub use report::{Beginning, ClassLine, ClassLoad, CodingLine, JobLine, Report};
+pub use report::{Beginning, ClassLine, ClassLoad, CodingLine, JobLine, RunReport};
 pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::class::FlowClass;
-use crate::config::{CodingTable, Config, CreditLaw, Host, OffOr, Scheme, SwitchBuffers, Treatment};
-use crate::decode::At;
-use crate::error::Fault;
+use crate::config::{CodingTable, Config, CreditLaw, FlowOptions, Host, OffOr, Scheme, SwitchBuffers};
+use crate::decode::Located;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
-use crate::traffic::{Arrivals, Demand, DraftStart, Ground, JobFlows, Loop, Made, Requested, make, make_job};
-use network::Parts;
+use crate::traffic::{
+    Arrivals, Demand, DraftStart, JobFlows, ReadLoop, Requested, TrafficContext, TrafficFlows, make, make_job,
+};
+use network::NetworkInputs;
 use switches::Sharing;
 
 /// A run, ready for the simulator.
@@ -69,7 +74,7 @@ pub struct BuiltRun {
     /// Notes that are no warnings: how other programs' files were read.
     pub notes: Vec<String>,
     /// Report on the run before it is simulated.
-    pub report: Report,
+    pub report: RunReport,
 }
 
 /// The flows of an imported schedule.
@@ -92,10 +97,10 @@ impl Run {
         self.built().map_err(|fault| self.inputs.explain(fault))
     }
 
-    fn built(&self) -> Result<BuiltRun, Fault> {
+    fn built(&self) -> Result<BuiltRun, SpannedError> {
         let config = &*self.config;
         let inputs = self.inputs.of_a_run();
-        let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
+        let nobody = || SpannedError::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
         let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
         let reports = scheme.reports();
         let host: Host = config.host.with(scheme.host.as_ref());
@@ -105,9 +110,12 @@ impl Run {
         let sharing = Sharing::new(config, scheme)?;
         let buffers = if sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
         let ties = config.clock.ties(buffers)?;
-        if ties == Ties::Scheduled && host.jitter.as_ref().is_some() {
-            return Err(Fault::new(host.jitter.origin, "the order of what was scheduled knows no delays in hosts")
-                .label("not with ties = \"scheduled\" of [clock]"));
+        if ties == TieBreak::Scheduled && host.jitter.as_ref().is_some() {
+            return Err(SpannedError::new(
+                host.jitter.origin,
+                "the order of what was scheduled knows no delays in hosts",
+            )
+            .label("not with ties = \"scheduled\" of [clock]"));
         }
         credits::check(scheme, &host, buffers)?;
         credits::check_acks(config, scheme, &host)?;
@@ -115,10 +123,17 @@ impl Run {
         let sends_credits = scheme.credit_law().is_some();
         let credit_law = if sends_credits { CreditLaw::Present } else { CreditLaw::Absent };
         let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, credit_law)?;
-        let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
+        let topology = |error: fabric::NetworkError| SpannedError::new(config.topology.origin, error.to_string());
         let network = |rtt| {
-            Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
-                .network()
+            NetworkInputs {
+                config,
+                scheme,
+                sharing: sharing.as_ref(),
+                packet: host.mss + host.header,
+                rtt,
+                credits: queue,
+            }
+            .network()
         };
         // Round trips do not depend on buffers, but buffers may depend on round trips.
         let bare = network(Span::ZERO)?;
@@ -139,7 +154,7 @@ impl Run {
             None => network,
         };
         if scheme.swing.as_ref().is_some() && network.links().iter().all(|link| link.class != LinkClass::Inter) {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 scheme.swing.origin,
                 "SWING's relays stand in links between datacenters, and there is none",
             )
@@ -157,7 +172,7 @@ impl Run {
         let keeps = [intra_law, inter_law]
             .map(|law| law.info().is_none_or(|info| !info.credits))
             .map(|keeps| keeps && !host.receiver_credits);
-        let ground = Ground {
+        let ground = TrafficContext {
             network: &network,
             routes: &routes,
             survey: &survey,
@@ -228,7 +243,7 @@ impl Run {
         let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
         let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
         let asked = report::OfferedTraffic { arrivals, requested, loops };
-        let mut report = Report::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
+        let mut report = RunReport::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -276,11 +291,16 @@ impl Run {
 
     /// Returns the flows of all entries of traffic. `keeps` states whether connections can be kept inside datacenters
     /// and between them.
-    fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>, keeps: [bool; 2]) -> Result<Drafted, Fault> {
+    fn flows(
+        &self,
+        ground: &TrafficContext,
+        coding: &Located<OffOr<CodingTable>>,
+        keeps: [bool; 2],
+    ) -> Result<Drafted, SpannedError> {
         let mut all = Drafted::default();
         let traffic = self.config.traffic.len();
         let limit = |index: usize, origin| {
-            u16::try_from(index).map_err(|_| Fault::new(origin, "over 65,536 entries of traffic and jobs"))
+            u16::try_from(index).map_err(|_| SpannedError::new(origin, "over 65,536 entries of traffic and jobs"))
         };
         for (index, entry) in self.config.traffic.iter().enumerate() {
             let made = make(entry, index, ground)?;
@@ -291,7 +311,7 @@ impl Run {
             all.add(made, limit(index, job.origin)?, job.treatment(), ground, coding, keeps)?;
         }
         if all.flows.is_empty() {
-            return Err(Fault::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
+            return Err(SpannedError::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
         }
         if all.late > 0 {
             let (late, stop, count) = (all.late, ground.stop, all.flows.len());
@@ -305,7 +325,7 @@ impl Run {
 #[derive(Default)]
 struct Drafted {
     flows: Vec<FlowSpec>,
-    causes: Causes,
+    causes: Dependencies,
     classes: Vec<FlowClass>,
     traffic: Vec<u16>,
     requests: Vec<Vec<FlowId>>,
@@ -317,7 +337,7 @@ struct Drafted {
     arrivals: Vec<Arrivals>,
     demands: Vec<Demand>,
     requested: Vec<Requested>,
-    loops: Vec<Loop>,
+    loops: Vec<ReadLoop>,
     warnings: Vec<String>,
     notes: Vec<String>,
     /// Flows that would start only at the stop, or later.
@@ -328,13 +348,13 @@ impl Drafted {
     /// Adds the flows of the traffic entry with that number.
     fn add(
         &mut self,
-        made: Made,
+        made: TrafficFlows,
         entry: u16,
-        treatment: Treatment,
-        ground: &Ground,
-        coding: &At<OffOr<CodingTable>>,
+        treatment: FlowOptions,
+        ground: &TrafficContext,
+        coding: &Located<OffOr<CodingTable>>,
         keeps: [bool; 2],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SpannedError> {
         let (network, host) = (ground.network, ground.host);
         let first = index32(self.flows.len());
         let set_here = self.causes.join(&made.causes, FlowId(first));
@@ -353,7 +373,7 @@ impl Drafted {
                 && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
             {
                 let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
-                return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
+                return Err(SpannedError::new(coding.origin, what).label("expected less parity, or larger packets"));
             }
             self.flows.push(FlowSpec {
                 src: draft.src,
@@ -394,29 +414,34 @@ impl Drafted {
 }
 
 /// Refuses trimming where ports decide together: switches that share a buffer, report their queues or have controllers.
-fn trims_alone(config: &Config, scheme: &Scheme, network: &Network, buffers: SwitchBuffers) -> Result<(), Fault> {
+fn trims_alone(
+    config: &Config,
+    scheme: &Scheme,
+    network: &Network,
+    buffers: SwitchBuffers,
+) -> Result<(), SpannedError> {
     let trims = network.params().iter().any(|port| port.config().trim.is_some());
     if !trims || !network::ports_decide_together(config, scheme, buffers) {
         return Ok(());
     }
     let of_scheme = scheme.port.as_ref().and_then(|port| port.trim.as_ref());
     let at = of_scheme.filter(|trim| trim.as_ref().is_some()).unwrap_or(&config.port.trim).origin;
-    Err(Fault::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
+    Err(SpannedError::new(at, "a port trims by its own queue, and here the ports of a switch decide together")
         .label("trims")
         .help(format!("{}; or port.trim = false", network::ALONE)))
 }
 
 /// Refuses a clock with ticks longer than a packet: a port could then send an unlimited number of packets at one time.
-fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Fault> {
+fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), SpannedError> {
     let rates = network.params().iter().map(|port| port.config().rate);
     let Some(fastest) = rates.max() else { return Ok(()) };
-    let service = fastest.time_for(Bytes::new(packet.into()));
+    let service = fastest.tx_time(Bytes::new(packet.into()));
     let tick = config.clock.tick();
-    if tick.is_none() || !tick.time_for(fastest, Bytes::new(packet.into())).is_zero() {
+    if tick.is_none() || !tick.tx_time(fastest, Bytes::new(packet.into())).is_zero() {
         return Ok(());
     }
     let what = format!("a packet of {packet} B lasts {service} at {fastest}, not over a tick of {}", tick.span());
-    Err(Fault::new(config.clock.tick.origin, what).label(format!("expected under {service}")))
+    Err(SpannedError::new(config.clock.tick.origin, what).label(format!("expected under {service}")))
 }
 
 /// On-Ramp's threshold under the delay of an empty path.
@@ -454,13 +479,13 @@ fn asked_early(network: &Network, flows: &[FlowSpec], host: &HostConfig, survey:
 
 /// Returns whether a receiver may find a packet missing: not if every switch pauses, no link loses packets, and flows
 /// keep their path.
-fn may_miss(network: &Network, path: PathChoice) -> bool {
+fn may_miss(network: &Network, path: LoadBalancing) -> bool {
     let mut switches = network.nodes().iter().filter(|node| node.kind == NodeKind::Switch);
     let mut ports = network.params().iter().map(PortParams::config);
     switches.any(|node| node.switch.is_none_or(|switch| switch.pfc.is_none()))
         || ports.any(|port| !port.loss.is_zero() || port.bursts.is_some())
         || network.failing().next().is_some()
-        || path != PathChoice::PerFlow
+        || path != LoadBalancing::PerFlow
 }
 
 /// Returns a warning about switch ports with buffers smaller than a full packet.
@@ -529,12 +554,13 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
 
 /// Returns warnings about laws that expect notifications or marks that nothing sends, and about laws that ignore the
 /// notifications that are sent.
-fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
-    let notified =
-        modules.iter().any(|spec| matches!(spec.module, Module::RateLimiting(limiting) if !limiting.telemetry));
+fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchControllerSpec]) -> Vec<String> {
+    let notified = modules
+        .iter()
+        .any(|spec| matches!(spec.module, SwitchController::RateLimiting(limiting) if !limiting.telemetry));
     let codel_marks = |port: &PortConfig| match port.discipline {
         Discipline::Fifo => false,
-        Discipline::CoDel(codel) | Discipline::FqCoDel(FqCoDel { codel, .. }) => codel.response == Response::Mark,
+        Discipline::CoDel(codel) | Discipline::FqCoDel(FqCoDel { codel, .. }) => codel.response == EcnResponse::Mark,
     };
     let configs = || network.params().iter().map(PortParams::config);
     let marks = configs().any(|port| port.ecn.is_some() || port.phantom.is_some() || codel_marks(port));
@@ -546,9 +572,9 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
         let info = law.info();
         let name = info.name;
         let hears_marks = match info.marks {
-            Marks::Deaf => false,
-            Marks::Heard => true,
-            Marks::If(switch) => params.contains(&(switch, LawValue::Switch(true))),
+            EcnSupport::Deaf => false,
+            EcnSupport::Heard => true,
+            EcnSupport::If(switch) => params.contains(&(switch, LawValue::Switch(true))),
         };
         let notified = notified && class == FlowClass::Inter;
         if notified && !info.notified && !hears_marks {

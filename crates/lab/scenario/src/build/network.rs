@@ -3,24 +3,25 @@
 mod custom;
 
 use fabric::{
-    Builder, CreditQueue, Discipline, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, Relay, topology,
+    Builder, CreditQueue, Discipline, IngressLimit, Limit, LinkClass, Network, NetworkError, PortConfig, Relay,
+    topology,
 };
-use units::{Bytes, Frac, Rate, Serializer, Span};
+use units::{Bytes, Frac, PrecomputedRate, Rate, Span};
 
 use super::switches::Sharing;
 use crate::config::{
     Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, InterPair, PortPatch,
     Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
 };
-use crate::decode::At;
-use crate::error::Fault;
+use crate::decode::Located;
+use crate::error::SpannedError;
 
 /// More hosts or links than this are a mistake in a file, not a network.
-const MOST_HOSTS: u64 = 200_000;
-const MOST_LINKS: u64 = 2_000_000;
+const MAX_HOSTS: u64 = 200_000;
+const MAX_LINKS: u64 = 2_000_000;
 
 /// Inputs from which a network is built.
-pub(crate) struct Parts<'a> {
+pub(crate) struct NetworkInputs<'a> {
     pub(crate) config: &'a Config,
     pub(crate) scheme: &'a Scheme,
     /// The switches that share their buffers, if any do.
@@ -46,9 +47,9 @@ pub(super) fn ports_decide_together(config: &Config, scheme: &Scheme, buffers: S
         || *config.series.predictors != FlowChoice::None
 }
 
-impl Parts<'_> {
+impl NetworkInputs<'_> {
     /// Builds a scheme's network.
-    pub(crate) fn network(&self) -> Result<Network, Fault> {
+    pub(crate) fn network(&self) -> Result<Network, SpannedError> {
         let mut builder = match &self.config.topology.value {
             Topology::FatTrees(fat_trees) => self.fat_trees(fat_trees),
             Topology::Clos(clos) => self.clos(clos),
@@ -67,7 +68,7 @@ impl Parts<'_> {
         CablePorts { rate, delay, rtt: self.rtt, packet: self.packet, pfc, classes: self.config.data_classes() }
     }
 
-    fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {
+    fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, SpannedError> {
         self.port_with(class, None, rate, delay)
     }
 
@@ -77,13 +78,13 @@ impl Parts<'_> {
         patch: Option<&PortPatch>,
         rate: Rate,
         delay: Span,
-    ) -> Result<PortConfig, Fault> {
+    ) -> Result<PortConfig, SpannedError> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
         self.check_headroom(settings.headroom)?;
         let port = settings.config(&self.cable(rate, delay))?;
         let buffers = if self.sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
         if port.discipline != Discipline::Fifo && ports_decide_together(self.config, self.scheme, buffers) {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 settings.discipline_origin(),
                 "the ports of a switch that decide together have FIFOs",
             )
@@ -91,22 +92,25 @@ impl Parts<'_> {
             .help(ALONE));
         }
         if port.discipline != Discipline::Fifo && self.credits.is_some() {
-            return Err(Fault::new(settings.discipline_origin(), "a port with a credit queue has a FIFO for its data")
-                .label("expected false")
-                .help("or credit_queue = \"off\" in [port], if the scheme's laws send no credits"));
+            return Err(SpannedError::new(
+                settings.discipline_origin(),
+                "a port with a credit queue has a FIFO for its data",
+            )
+            .label("expected false")
+            .help("or credit_queue = \"off\" in [port], if the scheme's laws send no credits"));
         }
         Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..port })
     }
 
     /// Refuses to reckon a headroom by exact times where links are faster than that.
-    fn check_headroom(&self, headroom: Headroom) -> Result<(), Fault> {
+    fn check_headroom(&self, headroom: Headroom) -> Result<(), SpannedError> {
         let tick = &self.config.clock.tick;
         let pauses = self.sharing.and_then(Sharing::pfc).is_some();
         if tick.value().is_none() || headroom != Headroom::Auto || !pauses {
             return Ok(());
         }
         let what = "headroom = \"auto\" counts with exact times, and with ticks packets follow each other faster";
-        Err(Fault::new(tick.origin, what)
+        Err(SpannedError::new(tick.origin, what)
             .label("cuts the time that packets take")
             .help("give [port] headroom in bytes, or as a multiple such as \"1.5bdp\"; or tick = \"off\""))
     }
@@ -117,17 +121,20 @@ impl Parts<'_> {
     }
 
     /// Puts SWING's relays into the long hauls.
-    fn relays(&self, swing: &SwingTable, builder: &mut Builder) -> Result<(), Fault> {
+    fn relays(&self, swing: &SwingTable, builder: &mut Builder) -> Result<(), SpannedError> {
         let delay = over_zero(swing.delay)?;
         self.check_headroom(Headroom::Auto)?;
         let Some(pfc) = self.sharing.and_then(Sharing::pfc) else {
-            return Err(Fault::new(self.scheme.swing.origin, "SWING's relays pass pauses on, and nothing pauses here")
-                .label("needs [switch] with pfc = true")
-                .help("add a table [switch] with pfc = true"));
+            return Err(SpannedError::new(
+                self.scheme.swing.origin,
+                "SWING's relays pass pauses on, and nothing pauses here",
+            )
+            .label("needs [switch] with pfc = true")
+            .help("add a table [switch] with pfc = true"));
         };
         builder.relays(|port| {
             let (near, far) = (self.cable(port.rate, delay), self.cable(port.rate, port.delay));
-            let gate = |headroom| Gate { off: Limit::Alpha(Frac::ONE), hysteresis: Bytes::ZERO, headroom };
+            let gate = |headroom| IngressLimit { off: Limit::Alpha(Frac::ONE), hysteresis: Bytes::ZERO, headroom };
             // A relay neither marks nor drops before its buffer is full.
             let bare = PortConfig { buffer: Bytes::MAX, ecn: None, phantom: None, ..*port };
             let toward_border = gate(Headroom::Auto.bytes(&near));
@@ -138,7 +145,7 @@ impl Parts<'_> {
                 Auto::Auto => own.times(self.config.data_classes()).saturating_add(long),
                 Auto::Set(bytes) => bytes,
             };
-            let near_gate = Gate { headroom: Headroom::Auto.bytes(&near), ..port.gate };
+            let near_gate = IngressLimit { headroom: Headroom::Auto.bytes(&near), ..port.gate };
             Relay {
                 switch: fabric::Switch {
                     buffer,
@@ -157,19 +164,18 @@ impl Parts<'_> {
         Ok(())
     }
 
-    fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, Fault> {
-        built.map_err(|error| Fault::new(self.config.topology.origin, error.to_string()))
+    fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, SpannedError> {
+        built.map_err(|error| SpannedError::new(self.config.topology.origin, error.to_string()))
     }
 
-    fn laid(&self, built: Result<Builder, NetworkError>) -> Result<Builder, Fault> {
-        built.map_err(|error| Fault::new(self.config.topology.origin, error.to_string()))
+    fn laid(&self, built: Result<Builder, NetworkError>) -> Result<Builder, SpannedError> {
+        built.map_err(|error| SpannedError::new(self.config.topology.origin, error.to_string()))
     }
 
-    fn limit(&self, hosts: u64, links: u64) -> Result<(), Fault> {
-        if hosts > MOST_HOSTS || links > MOST_LINKS {
-            let message =
-                format!("{hosts} hosts and {links} links; at most {MOST_HOSTS} and {MOST_LINKS} are simulated");
-            return Err(Fault::new(self.config.topology.origin, message));
+    fn limit(&self, hosts: u64, links: u64) -> Result<(), SpannedError> {
+        if hosts > MAX_HOSTS || links > MAX_LINKS {
+            let message = format!("{hosts} hosts and {links} links; at most {MAX_HOSTS} and {MAX_LINKS} are simulated");
+            return Err(SpannedError::new(self.config.topology.origin, message));
         }
         Ok(())
     }
@@ -181,12 +187,12 @@ impl Parts<'_> {
         let data = u32::from(host.payload.get()) + u32::from(*host.header);
         let ack = u32::from(host.ack_size.get());
         let tick = self.config.clock.tick();
-        let one = |rate, size| tick.service_ps(rate, Serializer::new(rate), size);
+        let one = |rate, size| tick.service_ps(rate, PrecomputedRate::new(rate), size);
         rates.iter().map(|&rate| one(rate, data) + one(rate, ack)).sum()
     }
 
-    fn fat_trees(&self, fat_trees: &FatTrees) -> Result<Builder, Fault> {
-        let rates = Rates::of(fat_trees)?;
+    fn fat_trees(&self, fat_trees: &FatTrees) -> Result<Builder, SpannedError> {
+        let rates = FatTreeRates::of(fat_trees)?;
         let half = u64::from(fat_trees.k.get() / 2);
         let per_edge = fat_trees.hosts_per_edge.map_or(fat_trees.k.get() / 2, std::num::NonZeroU16::get);
         let trees = u64::from(fat_trees.datacenters.get());
@@ -229,7 +235,7 @@ impl Parts<'_> {
         self.laid(built.lay())
     }
 
-    fn clos(&self, clos: &Clos) -> Result<Builder, Fault> {
+    fn clos(&self, clos: &Clos) -> Result<Builder, SpannedError> {
         let counts = clos.hosts();
         let trees = u64::from(clos.datacenters.get());
         let hosts: u64 = counts.iter().map(|&count| u64::from(count)).sum();
@@ -287,7 +293,7 @@ impl Parts<'_> {
     }
 
     /// The delay of links inside: as given, or solved from the requested round trip between pods.
-    fn link_delay(&self, fat_trees: &FatTrees, rates: &Rates) -> Result<Span, Fault> {
+    fn link_delay(&self, fat_trees: &FatTrees, rates: &FatTreeRates) -> Result<Span, SpannedError> {
         let Some(rtt) = fat_trees.intra_rtt else {
             return fat_trees.link_delay.map_or(Ok(Span::from_us(1)), over_zero);
         };
@@ -300,12 +306,12 @@ impl Parts<'_> {
         &self,
         fat_trees: &FatTrees,
         pair: Option<&InterPair>,
-        rates: &Rates,
+        rates: &FatTreeRates,
         rate: Rate,
         link_delay: Span,
-    ) -> Result<Span, Fault> {
+    ) -> Result<Span, SpannedError> {
         let (pair_delay, pair_rtt) = pair.map_or((None, None), |pair| (pair.delay, pair.rtt));
-        let default = At::default_of(Span::from_ms(2));
+        let default = Located::default_of(Span::from_ms(2));
         let common = if pair_rtt.is_some() { None } else { fat_trees.inter_delay };
         if let Some(delay) = pair_delay.or(common) {
             return over_zero(delay);
@@ -317,7 +323,7 @@ impl Parts<'_> {
         solve(rtt, sending + 16 * link_delay.unsigned_ps(), 2)
     }
 
-    fn dumbbell(&self, dumbbell: &Dumbbell) -> Result<Builder, Fault> {
+    fn dumbbell(&self, dumbbell: &Dumbbell) -> Result<Builder, SpannedError> {
         let left = usize::from(dumbbell.left.get());
         let all = left + usize::from(dumbbell.right.get());
         self.limit(all as u64, all as u64)?;
@@ -333,7 +339,7 @@ impl Parts<'_> {
         }))
     }
 
-    fn single_switch(&self, single: &SingleSwitch) -> Result<Network, Fault> {
+    fn single_switch(&self, single: &SingleSwitch) -> Result<Network, SpannedError> {
         let hosts = self.hosts(usize::from(single.hosts.get()), &single.rate, &single.delay)?;
         self.finished(topology::single_switch(&topology::SingleSwitch { hosts }))
     }
@@ -343,11 +349,11 @@ impl Parts<'_> {
         &self,
         count: usize,
         rates: &EachHost<Rate>,
-        delays: &At<EachHost<Span>>,
-    ) -> Result<Vec<(PortConfig, PortConfig)>, Fault> {
+        delays: &Located<EachHost<Span>>,
+    ) -> Result<Vec<(PortConfig, PortConfig)>, SpannedError> {
         let ports = |host| {
             let rate = rates.of(host).unwrap_or(Rate::from_gbps(100));
-            let delay = over_zero(At { value: delays.of(host).unwrap_or(Span::ZERO), origin: delays.origin })?;
+            let delay = over_zero(Located { value: delays.of(host).unwrap_or(Span::ZERO), origin: delays.origin })?;
             Ok((self.nic(rate, delay), self.port(LinkClass::Host, rate, delay)?))
         };
         (0..count).map(ports).collect()
@@ -355,7 +361,7 @@ impl Parts<'_> {
 }
 
 /// The rates of a fat tree's links.
-struct Rates {
+struct FatTreeRates {
     host: Rate,
     edge: Rate,
     core: Rate,
@@ -363,8 +369,8 @@ struct Rates {
     inter: Rate,
 }
 
-impl Rates {
-    fn of(fat_trees: &FatTrees) -> Result<Self, Fault> {
+impl FatTreeRates {
+    fn of(fat_trees: &FatTrees) -> Result<Self, SpannedError> {
         let host = fat_trees.host_rate.unwrap_or(*fat_trees.rate);
         let mut edge = fat_trees.edge_rate.map_or(*fat_trees.rate, |rate| rate.value);
         if let Some(over) = fat_trees.oversubscription {
@@ -373,7 +379,7 @@ impl Rates {
             let hosts = host.bps().saturating_mul(u64::from(per_edge));
             edge = Rate::from_bps(over.divides(hosts) / u64::from(fat_trees.k.get() / 2));
             if edge < Rate::from_mbps(1) || edge.bps() > 1 << 43 {
-                return Err(Fault::new(over.origin, format!("uplinks of {edge} are out of range"))
+                return Err(SpannedError::new(over.origin, format!("uplinks of {edge} are out of range"))
                     .label("expected uplinks of 1 Mbps to 8.7 Tbps"));
             }
         }
@@ -393,35 +399,34 @@ impl Rates {
 }
 
 /// Returns the delay of each of `links` links, if the other parts of the round trip take `other` picoseconds.
-fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
+fn solve(rtt: Located<Span>, other: u64, links: u64) -> Result<Span, SpannedError> {
     let left = rtt.unsigned_ps().saturating_sub(other) / links;
     if left == 0 {
         let other = Span::from_ps(i64::try_from(other).unwrap_or(i64::MAX));
-        return Err(Fault::new(
+        return Err(SpannedError::new(
             rtt.origin,
             format!("a round trip of {} leaves no time for the links: the rest takes {other}", *rtt),
         )
         .label(format!("expected over {other}")));
     }
-    over_zero(At { value: Span::from_unsigned_ps(left), origin: rtt.origin })
+    over_zero(Located { value: Span::from_unsigned_ps(left), origin: rtt.origin })
 }
 
 /// The longest delay of a link: a path of ten, there and back, stays far inside a [`Span`].
-const LONGEST_DELAY: Span = Span::from_s(100);
+const MAX_DELAY: Span = Span::from_s(100);
 
 /// Refuses a link without delay, and one that takes forever.
-fn over_zero(delay: At<Span>) -> Result<Span, Fault> {
+fn over_zero(delay: Located<Span>) -> Result<Span, SpannedError> {
     if delay.is_zero() {
-        return Err(Fault::new(
+        return Err(SpannedError::new(
             delay.origin,
             "a link has a delay over zero: it is what lets its ends be simulated apart",
         )
         .label("expected a time such as \"1us\""));
     }
-    if *delay > LONGEST_DELAY {
-        return Err(
-            Fault::new(delay.origin, format!("a link with a delay of {}", *delay)).label("expected at most \"100s\"")
-        );
+    if *delay > MAX_DELAY {
+        return Err(SpannedError::new(delay.origin, format!("a link with a delay of {}", *delay))
+            .label("expected at most \"100s\""));
     }
     Ok(*delay)
 }

@@ -30,7 +30,7 @@ pub struct LinkLoad {
 
 /// Links that are compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Direction {
+struct LinkGroup {
     class: LinkClass,
     /// The datacenters from and to which they lead, where that are two.
     between: Option<[u16; 2]>,
@@ -62,16 +62,16 @@ pub(super) fn offered(network: &Network, routes: &Routes, demands: &[Demand]) ->
         let rate = u128::from(network.port(LinkId(index32(link))).config().rate.bps()).max(1);
         u64::try_from((bits[link] * 1_000_000 / rate) >> FRACTION).unwrap_or(u64::MAX)
     };
-    let mut most: BTreeMap<Direction, usize> = BTreeMap::new();
+    let mut most: BTreeMap<LinkGroup, usize> = BTreeMap::new();
     for (number, link) in network.links().iter().enumerate().filter(|&(number, _)| bits[number] > 0) {
         let [from, to] = [link.from, link.to].map(|node| network.nodes()[node.index()].datacenter);
         let between = (from != to).then_some([from, to]);
-        let known = most.entry(Direction { class: link.class, between }).or_insert(number);
+        let known = most.entry(LinkGroup { class: link.class, between }).or_insert(number);
         if ppm(number) > ppm(*known) {
             *known = number;
         }
     }
-    let line = |(direction, &link): (&Direction, &usize)| LinkLoad {
+    let line = |(direction, &link): (&LinkGroup, &usize)| LinkLoad {
         class: direction.class,
         link: network.link_name(LinkId(index32(link))),
         ppm: ppm(link),

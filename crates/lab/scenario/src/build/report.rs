@@ -1,9 +1,9 @@
 //! Report on a run before it is simulated.
 
-use experiment::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, Setup};
+use experiment::{Coding, FlowSpec, OnRampConfig, Setup, SwitchController, SwitchControllerSpec};
 use fabric::{LinkClass, LinkId, Network, Outages};
-use flow::PathChoice;
-use laws::{Path, Permit};
+use flow::LoadBalancing;
+use laws::{PathInfo, SendLimits};
 use units::{Bytes, Rate, Span, Time};
 
 use super::offered::LinkLoad;
@@ -11,11 +11,11 @@ use super::switches::SwitchLine;
 use crate::class::FlowClass;
 use crate::law_plan::LawPlan;
 use crate::survey::{Reach, RttRange, Survey};
-use crate::traffic::{Arrivals, JobFlows, Loop, Requested, StepKind};
+use crate::traffic::{Arrivals, JobFlows, ReadLoop, Requested, StepKind};
 
 /// A run's size, its round trips and its load.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct RunReport {
     /// Datacenters.
     pub datacenters: u16,
     /// Hosts.
@@ -43,7 +43,7 @@ pub struct Report {
     /// Rates of requests.
     pub requested: Vec<Requested>,
     /// Closed loops.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<ReadLoop>,
     /// Training jobs.
     pub jobs: Vec<JobLine>,
     /// Switches that share their buffers, alike ones together.
@@ -51,13 +51,13 @@ pub struct Report {
     /// On-Ramp, where it may hold some flow's packets.
     pub on_ramp: Option<OnRampConfig>,
     /// Controllers in switches, and of each kind how many there are.
-    pub modules: Vec<(Module, usize)>,
+    pub modules: Vec<(SwitchController, usize)>,
     /// Links that are down at times.
     pub failing: usize,
     /// Number of outages of all links before the stop.
     pub outages: usize,
     /// Path selection of flows.
-    pub path: PathChoice,
+    pub path: LoadBalancing,
     /// Time for which data waits for its exact departure, if credits schedule it so (FlashPass's `T_wait`).
     pub data_waits: Option<Span>,
     /// Coded flows, if there are any.
@@ -82,15 +82,15 @@ pub struct Beginning {
     pub bdp: Bytes,
     /// Payload and rate that its law permits before the first acknowledgement; none where credits schedule packets, and of
     /// external laws.
-    pub permit: Option<Permit>,
+    pub send_limits: Option<SendLimits>,
 }
 
 impl ClassLine {
     pub(super) fn new(class: FlowClass, survey: &Survey, laws: &LawPlan, intra_rtt: Span, mss: u32) -> Option<Self> {
         let beginning = |reach: Reach| {
             let Reach { base_rtt, line_rate } = reach;
-            let path = Path { base_rtt, intra_rtt, line_rate, mss: Bytes::new(mss.into()) };
-            Beginning { bdp: reach.bdp(), permit: laws.first_permit(class, &path) }
+            let path = PathInfo { base_rtt, intra_rtt, line_rate, mss: Bytes::new(mss.into()) };
+            Beginning { bdp: reach.bdp(), send_limits: laws.first_send_limits(class, &path) }
         };
         let [least, most] = survey.extremes(class)?.map(beginning);
         Some(Self { class, least, most })
@@ -177,10 +177,10 @@ pub struct ClassLoad {
 pub(crate) struct OfferedTraffic {
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) requested: Vec<Requested>,
-    pub(crate) loops: Vec<Loop>,
+    pub(crate) loops: Vec<ReadLoop>,
 }
 
-impl Report {
+impl RunReport {
     pub(crate) fn new(
         network: &Network,
         survey: &Survey,
@@ -228,7 +228,7 @@ impl Report {
             modules: Vec::new(),
             failing: network.failing().filter(|it| outages(*it) > 0).count(),
             outages: network.failing().map(outages).sum(),
-            path: PathChoice::PerFlow,
+            path: LoadBalancing::PerFlow,
             data_waits: None,
             coding: None,
         }
@@ -236,8 +236,8 @@ impl Report {
 }
 
 /// Controllers, alike ones once.
-pub(super) fn counted(modules: &[ModuleSpec]) -> Vec<(Module, usize)> {
-    let mut kinds: Vec<(Module, usize)> = Vec::new();
+pub(super) fn counted(modules: &[SwitchControllerSpec]) -> Vec<(SwitchController, usize)> {
+    let mut kinds: Vec<(SwitchController, usize)> = Vec::new();
     for spec in modules {
         match kinds.iter_mut().find(|(module, _)| *module == spec.module) {
             Some((_, count)) => *count += 1,

@@ -7,8 +7,8 @@ use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
 use units::Span;
 
 use crate::config::{FlowChoice, Series, Tier};
-use crate::decode::At;
-use crate::error::Fault;
+use crate::decode::Located;
+use crate::error::SpannedError;
 use crate::index::index32;
 
 /// Resolves the names of `[series]`.
@@ -20,7 +20,7 @@ pub(crate) fn series(
     flows: usize,
     stop: Span,
     warnings: &mut Vec<String>,
-) -> Result<SeriesConfig, Fault> {
+) -> Result<SeriesConfig, SpannedError> {
     let mut ports = Vec::new();
     for name in &series.ports {
         let found = ports_named(name, network, Some(receivers))?;
@@ -51,13 +51,13 @@ pub(crate) fn series(
     let chosen = flows_chosen(&series.flows, flows)?;
     let predictors = flows_chosen(&series.predictors, flows)?;
     if !predictors.is_empty() && host.int {
-        return Err(Fault::new(series.predictors.origin, "packets carry the reports of ports already (INT)")
+        return Err(SpannedError::new(series.predictors.origin, "packets carry the reports of ports already (INT)")
             .label("predictors cannot be compared under this scheme's laws"));
     }
     if !predictors.is_empty()
         && network.nodes().iter().any(|series| series.kind == NodeKind::Switch && series.switch.is_none())
     {
-        return Err(Fault::new(
+        return Err(SpannedError::new(
             series.predictors.origin,
             "only switches that share a buffer pass on what lies beside packets",
         )
@@ -69,12 +69,12 @@ pub(crate) fn series(
     }
     let samples = (ports.len() + switches.len() + chosen.len()) as u64;
     let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(series.interval.unsigned_ps()).unwrap_or(0));
-    if samples > MOST_SAMPLES {
-        return Err(Fault::new(
+    if samples > MAX_SAMPLES {
+        return Err(SpannedError::new(
             series.flows.origin,
             format!("[series] would take up to {samples} samples by the stop"),
         )
-        .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
+        .label(format!("at most {MAX_SAMPLES}: choose fewer flows or ports"))
         .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", series.interval)));
     }
     Ok(SeriesConfig { interval: series.interval, ports, flows: chosen, switches, predictors })
@@ -87,16 +87,16 @@ pub(crate) fn classes(network: &Network) -> String {
 }
 
 /// More would not fit the memory of an ordinary machine.
-const MOST_SAMPLES: u64 = 200_000_000;
+const MAX_SAMPLES: u64 = 200_000_000;
 
-fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fault> {
+fn flows_chosen(choice: &Located<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, SpannedError> {
     Ok(match &choice.value {
         FlowChoice::All => (0..index32(flows)).map(FlowId).collect(),
         FlowChoice::None => Vec::new(),
         FlowChoice::First(count) => (0..(*count).min(index32(flows))).map(FlowId).collect(),
         FlowChoice::Listed(ids) => {
             if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
-                return Err(Fault::new(choice.origin, format!("there is no flow {id}: the run has {flows}"))
+                return Err(SpannedError::new(choice.origin, format!("there is no flow {id}: the run has {flows}"))
                     .label(format!("expected 0 to {}", flows - 1)));
             }
             ids.iter().map(|&id| FlowId(id)).collect()
@@ -107,17 +107,17 @@ fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fa
 /// Returns the ports with a name; none if no link is of the class. `receiver` is accepted as a name if `receivers` are
 /// given.
 pub(crate) fn ports_named(
-    name: &At<String>,
+    name: &Located<String>,
     network: &Network,
     receivers: Option<&[HostId]>,
-) -> Result<Vec<LinkId>, Fault> {
+) -> Result<Vec<LinkId>, SpannedError> {
     if let (Some(receivers), "receiver") = (receivers, name.as_str()) {
         return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
     }
     let all = (0..index32(network.links().len())).map(LinkId);
     if let Some(class) = name.strip_prefix("class:") {
         let class = LinkClass::from_name(class).ok_or_else(|| {
-            Fault::new(name.origin, format!("unknown link class `{class}`"))
+            SpannedError::new(name.origin, format!("unknown link class `{class}`"))
                 .label("unknown link class")
                 .suggest(class, LinkClass::ALL.map(LinkClass::name))
         })?;
@@ -126,9 +126,9 @@ pub(crate) fn ports_named(
     let found = links_named(name, network);
     if found.is_empty() {
         // A name costs as much as its switch has ports: in a large network none is suggested.
-        let few = all.take(if network.links().len() <= MOST_SUGGESTED { MOST_SUGGESTED } else { 0 });
+        let few = all.take(if network.links().len() <= MAX_SUGGESTED { MAX_SUGGESTED } else { 0 });
         let names: Vec<String> = few.map(|link| network.link_name(link)).collect();
-        return Err(Fault::new(name.origin, format!("unknown port `{}`", name.value))
+        return Err(SpannedError::new(name.origin, format!("unknown port `{}`", name.value))
             .label("unknown port")
             .suggest(name, names.iter().map(String::as_str))
             .help(match receivers {
@@ -140,7 +140,7 @@ pub(crate) fn ports_named(
 }
 
 /// Switches by name, by tier, or all, as far as they share their buffers.
-fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, Fault> {
+fn switches_named(name: &Located<String>, network: &Network) -> Result<Vec<NodeId>, SpannedError> {
     let nodes = network.nodes();
     let sharing = || (0..index32(nodes.len())).map(NodeId).filter(|node| nodes[node.index()].switch.is_some());
     if name.value == "all" {
@@ -148,7 +148,7 @@ fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, F
     }
     if let Some(word) = name.strip_prefix("tier:") {
         let tier = Tier::ALL.into_iter().find(|tier| tier.name() == word).ok_or_else(|| {
-            Fault::new(name.origin, format!("unknown tier `{word}`"))
+            SpannedError::new(name.origin, format!("unknown tier `{word}`"))
                 .label("unknown tier")
                 .suggest(word, Tier::ALL.map(Tier::name))
         })?;
@@ -157,15 +157,15 @@ fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, F
     let switches = || nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch);
     match switches().find(|(_, node)| node.name == name.value) {
         Some((index, node)) => Ok(node.switch.iter().map(|_| NodeId(index32(index))).collect()),
-        None => Err(Fault::new(name.origin, format!("unknown switch `{}`", name.value))
+        None => Err(SpannedError::new(name.origin, format!("unknown switch `{}`", name.value))
             .label("unknown switch")
-            .suggest(name, switches().map(|(_, node)| node.name.as_str()).take(MOST_SUGGESTED))
+            .suggest(name, switches().map(|(_, node)| node.name.as_str()).take(MAX_SUGGESTED))
             .help("a switch is named as in results, or `tier:border`, or `all`")),
     }
 }
 
 /// Networks of more links suggest no names.
-const MOST_SUGGESTED: usize = 4_000;
+const MAX_SUGGESTED: usize = 4_000;
 
 /// The links named `from>to`, or the one of them named `from>to#place`, as [`Network::link_name`] names them.
 fn links_named(name: &str, network: &Network) -> Vec<LinkId> {

@@ -1,13 +1,13 @@
 //! Shared-buffer switches: their settings, the controllers at long hauls, and a check that the buffer suffices.
 
-use experiment::{Module, ModuleSpec};
-use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
+use experiment::{SwitchController, SwitchControllerSpec};
+use fabric::{IngressLimit, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span};
 
 use crate::config::{Auto, Config, Lscc, OffOr, PortReports, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
-use crate::decode::At;
-use crate::error::{Fault, Origin};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
 
 /// The switches of a scheme that share their buffers.
@@ -20,15 +20,15 @@ pub(crate) struct Sharing<'a> {
 
 impl<'a> Sharing<'a> {
     /// None where no switch shares.
-    pub(crate) fn new(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
+    pub(crate) fn new(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, SpannedError> {
         let sharing = Self::asked(config, scheme)?;
         if let Some(sharing) = &sharing {
             Tier::ALL.into_iter().try_for_each(|tier| sharing.settings(tier).check())?;
         }
         if sharing.is_none() && scheme.reads_reports() {
             let law = [&scheme.law, &scheme.intra, &scheme.inter].into_iter().flatten().next();
-            let origin = law.map_or(Origin::NOWHERE, |law| law.origin);
-            return Err(Fault::new(
+            let origin = law.map_or(SourceSpan::NOWHERE, |law| law.origin);
+            return Err(SpannedError::new(
                 origin,
                 "this scheme reads what ports report (INT), and only ports of switches that share a buffer do",
             )
@@ -39,8 +39,8 @@ impl<'a> Sharing<'a> {
             && scheme.reads_reports()
             && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(PortReports::Carried).int)
         {
-            return Err(Fault::new(
-                Origin::NOWHERE,
+            return Err(SpannedError::new(
+                SourceSpan::NOWHERE,
                 "this scheme reads what ports report (INT), and no switch reports: [switch] has int = false",
             )
             .help("leave `int` out: it is \"auto\" then"));
@@ -48,7 +48,7 @@ impl<'a> Sharing<'a> {
         Ok(sharing)
     }
 
-    fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
+    fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, SpannedError> {
         let reports = scheme.reports();
         let over = match &scheme.switch {
             Some(OffOr::Off) => return Ok(None),
@@ -134,7 +134,11 @@ pub(crate) fn looped_relays(network: &Network) -> Option<String> {
 }
 
 /// LSCC's controllers: at each long-haul link one for outgoing and one for incoming traffic.
-pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>) -> Result<Vec<ModuleSpec>, Fault> {
+pub(crate) fn modules(
+    lscc: &Lscc,
+    network: &Network,
+    longest_rtt: Option<Span>,
+) -> Result<Vec<SwitchControllerSpec>, SpannedError> {
     let fastest = (0..index32(network.hosts().len())).map(|host| {
         let uplink = network.uplink(fabric::HostId(host));
         network.port(uplink).config().rate
@@ -150,7 +154,7 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
             continue;
         }
         if network.nodes()[link.from.index()].switch.is_none() {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 lscc.period.origin,
                 "LSCC reads how much of a switch's buffer came in over a link, which only a shared buffer knows",
             )
@@ -160,15 +164,18 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
         let port = network.port(LinkId(index32(index))).config();
         let highest = lscc.r_max.map_or(port.rate, |rate| *rate);
         if *lscc.r_min > highest {
-            return Err(Fault::new(lscc.r_min.origin, format!("the lowest rate, {}, is over {highest}", *lscc.r_min))
-                .label("expected at most the rate of the links between datacenters"));
+            return Err(SpannedError::new(
+                lscc.r_min.origin,
+                format!("the lowest rate, {}, is over {highest}", *lscc.r_min),
+            )
+            .label("expected at most the rate of the links between datacenters"));
         }
         let link = LinkId(index32(index));
         let limiting = LimitingParams {
             reference: lscc.near_q_ref.unwrap_or(*lscc.q_ref),
             interval: *lscc.interval,
             long_flow,
-            reset: lscc.reset.map_or(*lscc.period, |at: At<Span>| *at),
+            reset: lscc.reset.map_or(*lscc.period, |at: Located<Span>| *at),
             size: lscc.size.get().into(),
             telemetry: lscc.telemetry,
         };
@@ -180,12 +187,15 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
             highest,
             lag: port.delay.times(2),
         };
-        modules.push(ModuleSpec { link, module: Module::RateLimiting(limiting) });
-        modules.push(ModuleSpec { link, module: Module::RateCalculation(calculation) });
+        modules.push(SwitchControllerSpec { link, module: SwitchController::RateLimiting(limiting) });
+        modules.push(SwitchControllerSpec { link, module: SwitchController::RateCalculation(calculation) });
     }
     if modules.is_empty() {
-        return Err(Fault::new(lscc.period.origin, "LSCC stands at links between datacenters, and there is none")
-            .label("needs a topology with two datacenters"));
+        return Err(SpannedError::new(
+            lscc.period.origin,
+            "LSCC stands at links between datacenters, and there is none",
+        )
+        .label("needs a topology with two datacenters"));
     }
     Ok(modules)
 }
@@ -217,7 +227,7 @@ pub struct CableLine {
     /// Their class.
     pub class: LinkClass,
     /// Their ingress limit.
-    pub gate: Gate,
+    pub gate: IngressLimit,
     /// Maximum bytes of a class of packets that may still arrive after the switch has decided to pause it. None if
     /// nothing pauses, at relays, which pass pauses on before their own buffers ask for them, and with ticks, which
     /// rule out the calculation.
@@ -231,7 +241,7 @@ pub(crate) fn lines(
     scheme: &Scheme,
     network: &Network,
     packet: u32,
-) -> Result<Vec<SwitchLine>, Fault> {
+) -> Result<Vec<SwitchLine>, SpannedError> {
     let used = config.data_classes();
     let mut lines: Vec<SwitchLine> = Vec::new();
     for (index, node) in network.nodes().iter().enumerate() {
@@ -275,15 +285,16 @@ fn too_small(
     tier: Tier,
     name: &str,
     [headroom, reserved, buffer]: [Bytes; 3],
-) -> Fault {
+) -> SpannedError {
     let over = scheme.switch.as_ref().and_then(OffOr::as_ref);
     let of_file = config.switch.as_ref().map(|table| table.settings(tier, over).buffer.origin);
     let of_scheme = over.and_then(|over| over.buffer).map(|at| at.origin);
-    let origin = of_file.or(of_scheme).unwrap_or(Origin::NOWHERE);
+    let origin = of_file.or(of_scheme).unwrap_or(SourceSpan::NOWHERE);
     let message = format!(
         "switch {name} keeps {headroom} of headroom and {reserved} of reserve, which leaves nothing to share of its buffer of {buffer}"
     );
-    let fault = Fault::new(origin, message).label(format!("expected over {}", headroom.saturating_add(reserved)));
+    let fault =
+        SpannedError::new(origin, message).label(format!("expected over {}", headroom.saturating_add(reserved)));
     if tier == Tier::Relay {
         return fault.help("the relay's `swing.buffer` holds its `swing.headroom` and something beside");
     }

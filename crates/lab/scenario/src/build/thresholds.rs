@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ::laws::Path;
-use ::laws::catalog::{Kind, Value};
+use ::laws::PathInfo;
+use ::laws::catalog::{LawKind, ParamValue};
 use fabric::{Limit, LinkClass, LinkId, Network, NodeKind, PortConfig};
 use units::{Bytes, Rate, Span};
 
@@ -20,23 +20,23 @@ struct RttTarget {
     default: Option<Span>,
 }
 
-fn rtt_targets(law: Kind) -> Vec<RttTarget> {
+fn rtt_targets(law: LawKind) -> Vec<RttTarget> {
     match law {
-        Kind::Timely => {
-            let any = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::MAX, mss: Bytes::ZERO };
+        LawKind::Timely => {
+            let any = PathInfo { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::MAX, mss: Bytes::ZERO };
             let defaults = ::laws::timely::Params::for_path(&any);
             vec![
                 RttTarget { name: "t_low", default: Some(defaults.t_low) },
                 RttTarget { name: "t_high", default: Some(defaults.t_high) },
             ]
         }
-        Kind::Hpcc => vec![RttTarget { name: "base_rtt", default: None }],
+        LawKind::Hpcc => vec![RttTarget { name: "base_rtt", default: None }],
         _ => Vec::new(),
     }
 }
 
 /// Maximum backlog of a port, and the setting that limits it.
-struct Room {
+struct MaxBacklog {
     most: Bytes,
     limit: &'static str,
 }
@@ -75,7 +75,7 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
         let settings = config.port.settings(link.class, scheme.port.as_ref());
         let name = if matches!(settings.ecn, Ecn::Step(_)) { "step" } else { name };
         let key = format!("{}.{name}", key(config, scheme_name, scheme, link.class, "ecn"));
-        let Room { most, limit } = room;
+        let MaxBacklog { most, limit } = room;
         let said = || {
             let port = network.link_name(LinkId(number));
             (format!("is {threshold}, and port {port} can queue {most} ({limit}): {effect}"), 0)
@@ -90,20 +90,20 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
 }
 
 /// Returns none where a port queues without limit.
-fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
-    let own = (port.buffer != Bytes::MAX).then_some(Room { most: port.buffer, limit: "its buffer" });
+fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<MaxBacklog> {
+    let own = (port.buffer != Bytes::MAX).then_some(MaxBacklog { most: port.buffer, limit: "its buffer" });
     let from = network.links()[link.index()].from;
     let Some(switch) = network.nodes()[from.index()].switch else { return own };
-    let gates: Vec<fabric::Gate> =
+    let gates: Vec<fabric::IngressLimit> =
         network.links_out(from).map(|link| network.port(LinkId(link)).config().gate).collect();
     let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, 1));
     if switch.buffer == Bytes::MAX {
         return own;
     }
-    let mut rooms: Vec<Room> = own.into_iter().collect();
-    rooms.push(Room { most: shared, limit: "the shared part of its switch's buffer" });
+    let mut rooms: Vec<MaxBacklog> = own.into_iter().collect();
+    rooms.push(MaxBacklog { most: shared, limit: "the shared part of its switch's buffer" });
     if let Some(alpha) = switch.egress_alpha {
-        rooms.push(Room { most: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
+        rooms.push(MaxBacklog { most: dynamic(shared, alpha.bits()), limit: "egress_alpha of its switch" });
     }
     // The backlog of a port arrived over the other cables, each up to its limit.
     let others = (network.links_out(from).map(LinkId)).filter(|&other| other != link);
@@ -119,7 +119,7 @@ fn room(network: &Network, link: LinkId, port: &PortConfig) -> Option<Room> {
         }
     }
     let most = fixed.saturating_add(dynamic(shared, shares));
-    rooms.push(Room { most, limit: "alpha or xoff of the cables into its switch" });
+    rooms.push(MaxBacklog { most, limit: "alpha or xoff of the cables into its switch" });
     rooms.into_iter().min_by_key(|room| room.most)
 }
 
@@ -155,7 +155,7 @@ pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey
         let Some(rtt) = survey.base_rtt(class) else { continue };
         for RttTarget { name, default } in rtt_targets(law) {
             let found = set.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
-            let Some(Value::Span(target)) = found.or(default.map(Value::Span)) else { continue };
+            let Some(ParamValue::Span(target)) = found.or(default.map(ParamValue::Span)) else { continue };
             if target > Span::ZERO && target < rtt.max {
                 let key = scheme.key_of(class, law.info().name, name);
                 said.push(format!(

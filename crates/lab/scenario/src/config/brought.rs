@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use laws::catalog::{Kind, LawInfo};
+use laws::catalog::{LawInfo, LawKind};
 use serde_json::{Value as Json, json};
 
-use crate::decode::{At, Field, Named, table};
-use crate::error::{Fault, Origin, nearest};
+use crate::decode::{Field, Located, NamedValues, table};
+use crate::error::{SourceSpan, SpannedError, nearest};
 use crate::tree::{Node, Value};
 
 /// A law by its name: one of the catalog, or an external one.
@@ -16,7 +16,7 @@ use crate::tree::{Node, Value};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LawName {
     /// A law of the catalog.
-    Known(Kind),
+    Known(LawKind),
     /// One of `[laws]`.
     Brought(Arc<str>),
 }
@@ -49,13 +49,13 @@ impl LawName {
 
 impl Field for LawName {
     const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let name = String::decode(node)?;
-        match Kind::from_name(&name) {
+        match LawKind::from_name(&name) {
             Some(kind) => Ok(Self::Known(kind)),
             // Its declaration is checked after all tables are read.
             None if is_brought(&name) => Ok(Self::Brought(name.into())),
-            None => Err(Fault::new(node.origin, format!("unknown law `{name}`"))
+            None => Err(SpannedError::new(node.origin, format!("unknown law `{name}`"))
                 .label("unknown law")
                 .suggest(&name, law_names())),
         }
@@ -69,7 +69,7 @@ impl Field for LawName {
 }
 
 fn law_names() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.into_iter().map(|kind| kind.info().name)
+    LawKind::ALL.into_iter().map(|kind| kind.info().name)
 }
 
 /// Returns whether a name can be that of an external law: that of a class, in most languages.
@@ -83,23 +83,23 @@ table! {
     /// A law that the calling program supplies. The Python package writes the table; the command has no such laws.
     BroughtLaw {
         /// Programming language of its source: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`.
-        language: At<String>;
+        language: Located<String>;
         /// SHA-256 of its source in hexadecimal: a changed law is another run.
-        sha256: At<String>;
+        sha256: Located<String>;
         /// Its parameters and their defaults: whole numbers, numbers, or true and false.
-        params: Named<Node> = Named::default();
+        params: NamedValues<Node> = NamedValues::default();
     }
 }
 
 impl BroughtLaw {
     /// Its parameters as a JSON object: the defaults, and over them those that a scheme sets.
-    pub(crate) fn with(&self, name: &str, set: &Named<Node>) -> Result<Json, Fault> {
+    pub(crate) fn with(&self, name: &str, set: &NamedValues<Node>) -> Result<Json, SpannedError> {
         let mut all: serde_json::Map<String, Json> =
             self.params.iter().map(|(key, node)| (key.to_owned(), node.to_json())).collect();
         for (key, node) in &set.0 {
             let Some(default) = self.params.get(key) else {
                 let names = self.params.iter().map(|(known, _)| known);
-                return Err(Fault::new(key.origin, format!("{name} has no parameter `{}`", key.value))
+                return Err(SpannedError::new(key.origin, format!("{name} has no parameter `{}`", key.value))
                     .label("unknown parameter")
                     .suggest(key, names));
             };
@@ -112,7 +112,7 @@ impl BroughtLaw {
             if !fits {
                 let expected = kind_of(default).unwrap_or("nothing");
                 let fault = format!("{name}'s `{}` is {expected}, but was given {}", key.value, node.described());
-                return Err(Fault::new(node.origin, fault).label(format!("expected {expected}")));
+                return Err(SpannedError::new(node.origin, fault).label(format!("expected {expected}")));
             }
             all.insert(key.value.clone(), node.to_json());
         }
@@ -131,10 +131,10 @@ fn kind_of(node: &Node) -> Option<&'static str> {
 }
 
 /// Refuses `inf` and `nan`, which results could not hold.
-fn check_finite(node: &Node) -> Result<(), Fault> {
+fn check_finite(node: &Node) -> Result<(), SpannedError> {
     match &node.value {
         Value::Float(number) if !number.parse().is_ok_and(f64::is_finite) => {
-            Err(Fault::new(node.origin, format!("expected a finite number, found {}", node.described()))
+            Err(SpannedError::new(node.origin, format!("expected a finite number, found {}", node.described()))
                 .label("expected a finite number"))
         }
         _ => Ok(()),
@@ -147,24 +147,24 @@ fn is_language(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(accepted)
 }
 
-impl Named<BroughtLaw> {
+impl NamedValues<BroughtLaw> {
     /// Refuses laws that schemes could not name, and parameters of unknown kinds.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         for (name, law) in &self.0 {
             if !is_brought(name) {
                 let shown = name.value.escape_debug();
-                let fault = Fault::new(name.origin, format!("`{shown}` cannot be the name of an external law"));
+                let fault = SpannedError::new(name.origin, format!("`{shown}` cannot be the name of an external law"));
                 return Err(fault.label("expected a capital letter, then letters, digits and `_`, at most 64"));
             }
             let language = &law.language;
             if !is_language(language) {
                 let shown = language.value.escape_debug();
-                return Err(Fault::new(language.origin, format!("`{shown}` cannot be the name of a language"))
+                return Err(SpannedError::new(language.origin, format!("`{shown}` cannot be the name of a language"))
                     .label("expected 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`"));
             }
             let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             if !is_hash(&law.sha256) {
-                return Err(Fault::new(
+                return Err(SpannedError::new(
                     law.sha256.origin,
                     format!("`{}` is no SHA-256", law.sha256.value.escape_debug()),
                 )
@@ -174,7 +174,7 @@ impl Named<BroughtLaw> {
                 check_finite(node)?;
                 if kind_of(node).is_none() {
                     let expected = "expected a whole number, a finite number, or true or false";
-                    let fault = Fault::new(node.origin, format!("{expected}; found {}", node.described()));
+                    let fault = SpannedError::new(node.origin, format!("{expected}; found {}", node.described()));
                     return Err(fault.label(expected));
                 }
             }
@@ -183,12 +183,12 @@ impl Named<BroughtLaw> {
     }
 
     /// The law of that name; a fault at `origin` if it is not declared.
-    pub(crate) fn brought(&self, name: &str, origin: Origin) -> Result<&BroughtLaw, Fault> {
+    pub(crate) fn brought(&self, name: &str, origin: SourceSpan) -> Result<&BroughtLaw, SpannedError> {
         self.get(name).ok_or_else(|| {
             let known = law_names().map(str::to_owned).chain(self.iter().map(|(name, _)| name.to_owned()));
             let known: Vec<String> = known.collect();
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Fault::new(origin, format!("unknown law `{name}`")).label("unknown law");
+            let fault = SpannedError::new(origin, format!("unknown law `{name}`")).label("unknown law");
             match nearest(name, &names) {
                 Some(near) => fault.help(format!("did you mean `{near}`?")),
                 None => fault.help(format!("only narrows.run(..., laws=[{name}]) can run a law in Python")),

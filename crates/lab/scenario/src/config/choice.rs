@@ -11,7 +11,7 @@ use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOver};
 use super::trim::TrimTable;
 use crate::decode::{Changes, Field, unexpected};
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -76,7 +76,7 @@ macro_rules! or_word {
     ($($choice:ident<$type:ty> as $none:ident or $some:ident, $word:literal, $expects:literal;)*) => {$(
         impl Field for $choice<$type> {
             const EXPECTS: &'static str = $expects;
-            fn decode(node: &Node) -> Result<Self, Fault> {
+            fn decode(node: &Node) -> Result<Self, SpannedError> {
                 if node.as_str() == Some($word) {
                     return Ok(Self::$none);
                 }
@@ -126,7 +126,7 @@ or_word! {
 
 impl Field for OffOr<TcpTable> {
     const EXPECTS: &'static str = "\"off\", \"linux\" or a table such as { hystart = false }";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match (node.as_str(), &node.value) {
             (Some("off"), _) => Ok(Self::Off),
             (Some("linux"), _) => TcpTable::decode(&Node::empty_table()).map(Self::On),
@@ -155,7 +155,7 @@ macro_rules! or_table {
     ($($table:ty, $expects:literal;)*) => {$(
         impl Field for OffOr<$table> {
             const EXPECTS: &'static str = $expects;
-            fn decode(node: &Node) -> Result<Self, Fault> {
+            fn decode(node: &Node) -> Result<Self, SpannedError> {
                 match node.value {
                     Value::Boolean(false) => Ok(Self::Off),
                     Value::Boolean(true) => <$table>::decode(&Node::empty_table()).map(Self::On),

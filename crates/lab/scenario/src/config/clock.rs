@@ -1,11 +1,11 @@
 //! `[clock]`: how simulated time is counted.
 
-use experiment::Ties;
+use experiment::TieBreak;
 use units::{Span, Tick};
 
 use super::{OffOr, SwitchBuffers};
-use crate::decode::{At, table, words};
-use crate::error::Fault;
+use crate::decode::{Located, table, words};
+use crate::error::SpannedError;
 
 words! {
     /// Rounding of a time that is a whole number of ticks.
@@ -33,27 +33,27 @@ table! {
         /// Unit of the transmission time of a packet at any port, and of the time between two paced packets: both are
         /// rounded down to whole multiples of it. `1ns` for simulators in whole nanoseconds. `off`: exact, in
         /// picoseconds.
-        tick: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        tick: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
         /// Rounding of such a time that is a whole number of ticks. `kept`: it is unchanged. `short`: it loses a tick,
         /// as in old versions of ns-3, whose conversion from floating point truncates what a double cannot represent.
-        whole: At<WholeWord> = At::default_of(WholeWord::Kept);
+        whole: Located<WholeWord> = Located::default_of(WholeWord::Kept);
         /// Order of packets that arrive at a switch at the same time. `input`: by input. `scheduled`: by scheduling, as
         /// with one FIFO event queue: the packet that began to leave its sender first, and among packets that began
         /// together the one that follows from the earlier event. `scheduled` is for switches that share their buffer,
         /// and slower.
-        ties: At<TiesWord> = At::default_of(TiesWord::Input);
+        ties: Located<TiesWord> = Located::default_of(TiesWord::Input);
     }
 }
 
 impl Clock {
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if self.tick.value().is_some_and(Span::is_zero) {
-            return Err(Fault::new(self.tick.origin, "a clock whose ticks take no time at all")
+            return Err(SpannedError::new(self.tick.origin, "a clock whose ticks take no time at all")
                 .label("expected a time such as \"1ns\", or \"off\""));
         }
         if *self.whole == WholeWord::Short && self.tick.value().is_none() {
-            return Err(Fault::new(self.whole.origin, "whole numbers of ticks without ticks")
+            return Err(SpannedError::new(self.whole.origin, "whole numbers of ticks without ticks")
                 .label("needs tick in [clock]")
                 .help("add tick = \"1ns\""));
         }
@@ -65,19 +65,19 @@ impl Clock {
     /// # Errors
     /// If buffers are not shared and the order is `scheduled`: only shared-buffer switches keep the state that this order
     /// depends on.
-    pub(crate) fn ties(&self, buffers: SwitchBuffers) -> Result<Ties, Fault> {
+    pub(crate) fn ties(&self, buffers: SwitchBuffers) -> Result<TieBreak, SpannedError> {
         if *self.ties == TiesWord::Input {
-            return Ok(Ties::Input);
+            return Ok(TieBreak::Input);
         }
         if buffers == SwitchBuffers::PerPort {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 self.ties.origin,
                 "the order of what was scheduled is that of switches that share their buffer",
             )
             .label("needs [switch]")
             .help("add a table [switch], or let ties be in the order of inputs"));
         }
-        Ok(Ties::Scheduled)
+        Ok(TieBreak::Scheduled)
     }
 
     /// The tick.

@@ -3,12 +3,12 @@
 use std::num::NonZeroU8;
 
 use experiment::Coding;
-use flow::{Code, MOST_PACKETS, PathChoice, Recovery};
+use flow::{FlowCoding, LoadBalancing, MAX_PACKETS, Recovery};
 use units::{Bytes, Span};
 
 use super::{Auto, Scope};
-use crate::decode::{At, table, words};
-use crate::error::{Fault, Origin};
+use crate::decode::{Located, table, words};
+use crate::error::{SourceSpan, SpannedError};
 
 const DATA: NonZeroU8 = match NonZeroU8::new(8) {
     Some(packets) => packets,
@@ -43,7 +43,7 @@ table! {
     /// Erasure coding (Uno's `UnoRC`): flows are cut into blocks, each of which can be decoded from any `data` of its packets. Needs `recovery = "selective"`.
     CodingTable {
         /// Data packets of a block (k).
-        data: At<NonZeroU8> = At::default_of(DATA);
+        data: Located<NonZeroU8> = Located::default_of(DATA);
         /// Parity packets of a block (m); with `data` at most 48.
         parity: NonZeroU8 = PARITY;
         /// Coded flows: those inside a datacenter, those between two, or all.
@@ -56,41 +56,49 @@ table! {
         /// `timer`: a receiver sends a NACK for a block when its timer expires. `gaps`: also as soon as later packets
         /// on the same subflows show that more are missing than parity can repair; not with `path = "spray"` or
         /// `"reps"`.
-        nack: At<NackWord> = At::default_of(NackWord::Timer);
+        nack: Located<NackWord> = Located::default_of(NackWord::Timer);
         /// `asked`: packets of a block are retransmitted on a NACK or a retransmission timeout. `known`: also as soon
         /// as the sender has declared more packets lost than parity can repair.
         resend: ResendWord = ResendWord::Asked;
         /// Adds to each ACK which of the eight packets before its own on the subflow arrived. Without it, as in the
         /// paper, a packet whose ACK is lost counts as lost for the law.
-        history: At<bool> = At::default_of(false);
+        history: Located<bool> = Located::default_of(false);
     }
 }
 
 impl CodingTable {
     /// Refuses combinations that single values cannot show. `key` is the place of the table's key.
-    pub(super) fn check(&self, key: Origin, recovery: Recovery, path: PathChoice, ack_every: u8) -> Result<(), Fault> {
+    pub(super) fn check(
+        &self,
+        key: SourceSpan,
+        recovery: Recovery,
+        path: LoadBalancing,
+        ack_every: u8,
+    ) -> Result<(), SpannedError> {
         let packets = u32::from(self.data.get()) + u32::from(self.parity.get());
-        if packets > MOST_PACKETS.into() {
-            return Err(Fault::new(self.data.origin, format!("a block of {packets} packets is too large"))
-                .label(format!("expected at most {MOST_PACKETS} with `parity`, {}", self.parity))
+        if packets > MAX_PACKETS.into() {
+            return Err(SpannedError::new(self.data.origin, format!("a block of {packets} packets is too large"))
+                .label(format!("expected at most {MAX_PACKETS} with `parity`, {}", self.parity))
                 .at_least(key));
         }
         if self.tail.value().is_some_and(Bytes::is_zero) {
-            return Err(Fault::new(key, "a tail of nothing leaves nothing to code").label("expected over 0 bytes"));
+            return Err(
+                SpannedError::new(key, "a tail of nothing leaves nothing to code").label("expected over 0 bytes")
+            );
         }
         if recovery != Recovery::Selective {
-            return Err(Fault::new(key, "go-back-n takes packets in order only, so no block can lack one")
+            return Err(SpannedError::new(key, "go-back-n takes packets in order only, so no block can lack one")
                 .label("needs recovery = \"selective\""));
         }
         if *self.history && ack_every > 1 {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 self.history.origin,
                 "only an acknowledgement of one packet has room for a history",
             )
             .label("needs ack_every = 1"));
         }
-        if *self.nack == NackWord::Gaps && matches!(path, PathChoice::PerPacket(_) | PathChoice::Reps(_)) {
-            return Err(Fault::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
+        if *self.nack == NackWord::Gaps && matches!(path, LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_)) {
+            return Err(SpannedError::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
                 .label("expected \"timer\" with path = \"spray\" or \"reps\""));
         }
         let by_number = [
@@ -99,7 +107,7 @@ impl CodingTable {
         ];
         for (tells_by_number, origin, needed) in by_number {
             if tells_by_number && path.laws() > 1 {
-                return Err(Fault::new(origin, "a receiver does not know subflows that have laws of their own")
+                return Err(SpannedError::new(origin, "a receiver does not know subflows that have laws of their own")
                     .label(format!("needs {needed}, or laws = \"flow\" in path")));
             }
         }
@@ -109,7 +117,7 @@ impl CodingTable {
     /// Returns the simulator's settings.
     pub(super) fn config(&self) -> Coding {
         Coding {
-            code: Code { data: self.data.get(), parity: self.parity.get(), tail: self.tail.value() },
+            code: FlowCoding { data: self.data.get(), parity: self.parity.get(), tail: self.tail.value() },
             block_timer: self.block_timer.value(),
             gaps: *self.nack == NackWord::Gaps,
             eager: self.resend == ResendWord::Known,

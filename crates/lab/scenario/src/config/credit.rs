@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use units::Bytes;
 
 use super::OffOr;
-use crate::decode::{At, Changes, Field, table, unexpected};
-use crate::error::Fault;
+use crate::decode::{Changes, Field, Located, table, unexpected};
+use crate::error::SpannedError;
 use crate::tree::{Node, Value};
 
 const PACKETS: NonZeroU32 = match NonZeroU32::new(8) {
@@ -25,7 +25,7 @@ table! {
         /// Number of waiting credits from which on credits that may be dropped (over-provisioned ones) are dropped.
         threshold: u32 = 2;
         /// Bytes of credits that may leave at once after a silence, at least one credit of 84 bytes.
-        burst: At<Bytes> = At::default_of(Bytes::new(168));
+        burst: Located<Bytes> = Located::default_of(Bytes::new(168));
         /// Length of the data queue, in full packets, from which on data sent without a credit is dropped; `off`: it is
         /// treated like other data.
         unscheduled: OffOr<u32> = OffOr::On(2);
@@ -46,7 +46,7 @@ pub enum CreditChoice {
 impl Field for CreditChoice {
     const EXPECTS: &'static str =
         "\"auto\", \"off\" or { limit = 8, threshold = 2, burst = \"168B\", unscheduled = 2 }";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "auto" => Ok(Self::Auto),
             Value::String(word) if word == "off" => Ok(Self::Off),
@@ -80,7 +80,7 @@ pub(crate) enum CreditLaw {
 
 impl CreditChoice {
     /// The queue as the simulator takes it, where a full data packet has `data` bytes on the wire.
-    pub(crate) fn config(&self, data: u32, law: CreditLaw) -> Result<Option<CreditQueue>, Fault> {
+    pub(crate) fn config(&self, data: u32, law: CreditLaw) -> Result<Option<CreditQueue>, SpannedError> {
         let table = match self {
             Self::Auto if law == CreditLaw::Present => CreditQueueTable::decode(&Node::empty_table())?,
             Self::Auto | Self::Off => return Ok(None),
@@ -88,14 +88,16 @@ impl CreditChoice {
         };
         let (credit, burst) = (CREDIT_SIZE, table.burst);
         if burst.get() < u64::from(credit) {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 burst.origin,
                 format!("a bucket of {} never lets a credit of {credit} B out", *burst),
             )
             .label(format!("expected at least {credit} B")));
         }
         if burst.get() > 1 << 16 {
-            return Err(Fault::new(burst.origin, format!("a bucket of {}", *burst)).label("expected at most 65536 B"));
+            return Err(
+                SpannedError::new(burst.origin, format!("a bucket of {}", *burst)).label("expected at most 65536 B")
+            );
         }
         let unscheduled = table.unscheduled.value().map(|packets| Bytes::new(u64::from(packets) * u64::from(data)));
         Ok(Some(CreditQueue {

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use fabric::{Bursts, MOST_IN_GROUP};
+use fabric::{Bursts, MAX_IN_GROUP};
 use units::{Frac, Span};
 
-use crate::decode::{At, table};
-use crate::error::Fault;
+use crate::decode::{Located, table};
+use crate::error::SpannedError;
 use crate::quantity::Share;
 
 table! {
@@ -14,30 +14,30 @@ table! {
     Failure {
         /// Links, each in one direction: named as in results, such as `dc0.border>dc1.border#3`, or by class:
         /// `class:inter`.
-        ports: At<Vec<At<String>>>;
+        ports: Located<Vec<Located<String>>>;
         /// Number of them that fail, drawn by the seed; all if not given.
-        count: Option<At<NonZeroU32>> = None;
+        count: Option<Located<NonZeroU32>> = None;
         /// Takes the reverse direction of the same cables down, too.
         both: bool = true;
         /// Time at which they go down.
         at: Span = Span::ZERO;
         /// Time at which they come up again; never if not given.
-        until: Option<At<Span>> = None;
+        until: Option<Located<Span>> = None;
         /// Period after which they go down again: flapping.
-        every: Option<At<Span>> = None;
+        every: Option<Located<Span>> = None;
         /// Time after which routes avoid a link that went down, and use a link again that came up. If not given, routes
         /// never change.
-        reroute: Option<At<Span>> = None;
+        reroute: Option<Located<Span>> = None;
     }
 }
 
 impl Failure {
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if let Some(until) = self.until
             && *until <= self.at
         {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 until.origin,
                 format!("links would come up at {} and go down at {}", *until, self.at),
             )
@@ -45,11 +45,11 @@ impl Failure {
         }
         let Some(every) = self.every else { return Ok(()) };
         match self.until {
-            None => Err(Fault::new(every.origin, "links that never come up do not go down again")
+            None => Err(SpannedError::new(every.origin, "links that never come up do not go down again")
                 .label("needs `until`, the first time that they come up")),
             Some(until) if until.ps() - self.at.ps() >= every.ps() => {
                 let down = Span::from_ps(until.ps() - self.at.ps());
-                Err(Fault::new(every.origin, format!("links down for {down} every {} never come up", *every))
+                Err(SpannedError::new(every.origin, format!("links down for {down} every {} never come up", *every))
                     .label(format!("expected over {down}")))
             }
             Some(_) => Ok(()),
@@ -61,10 +61,10 @@ table! {
     /// Burst losses: each group of consecutive data packets at a port loses one, two, ..., with these probabilities.
     BurstTable {
         /// Data packets of a group, from 1 to 64.
-        group: At<NonZeroU32> = At::default_of(TEN);
+        group: Located<NonZeroU32> = Located::default_of(TEN);
         /// Probabilities that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, with a
         /// sum of at most 1.
-        rates: At<Vec<At<Share>>>;
+        rates: Located<Vec<Located<Share>>>;
     }
 }
 
@@ -75,17 +75,19 @@ const TEN: NonZeroU32 = match NonZeroU32::new(10) {
 
 impl BurstTable {
     /// Returns the simulator's settings.
-    pub(crate) fn bursts(&self) -> Result<Bursts, Fault> {
+    pub(crate) fn bursts(&self) -> Result<Bursts, SpannedError> {
         let group = self.group.get();
         if group > 64 {
-            return Err(Fault::new(self.group.origin, format!("a group of {group} packets")).label("expected 1 to 64"));
+            return Err(
+                SpannedError::new(self.group.origin, format!("a group of {group} packets")).label("expected 1 to 64")
+            );
         }
-        let most = (group as usize).min(MOST_IN_GROUP);
+        let most = (group as usize).min(MAX_IN_GROUP);
         if self.rates.len() > most {
             let message = format!("{} probabilities for groups of {group} packets", self.rates.len());
-            return Err(Fault::new(self.rates.origin, message).label(format!("expected at most {most}")));
+            return Err(SpannedError::new(self.rates.origin, message).label(format!("expected at most {most}")));
         }
-        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        let mut losses = [Frac::ZERO; MAX_IN_GROUP];
         for (loss, share) in losses.iter_mut().zip(self.rates.iter()) {
             *loss = share.0.frac();
         }
@@ -93,7 +95,7 @@ impl BurstTable {
         if sum > Frac::ONE {
             // Millionths are shown, and rounded down.
             let message = format!("these probabilities sum up to {}", sum + Frac::ratio(1, 2_000_000));
-            return Err(Fault::new(self.rates.origin, message).label("expected at most 1 together"));
+            return Err(SpannedError::new(self.rates.origin, message).label("expected at most 1 together"));
         }
         Ok(Bursts { group, losses })
     }

@@ -1,13 +1,13 @@
 //! Ingress limits: bytes that the packets of one cable may hold of the shared buffer of the switch at its end. Keys of
 //! `[port]` that need `[switch]`.
 
-use fabric::{Gate, Limit};
+use fabric::{IngressLimit, Limit};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
-use super::Buffer;
-use crate::decode::{At, Field, unexpected};
-use crate::error::Fault;
+use super::PortBuffer;
+use crate::decode::{Field, Located, unexpected};
+use crate::error::SpannedError;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -16,7 +16,7 @@ pub(super) const ALPHA: Decimal = Decimal::new(125, 3);
 /// Default number of bytes by which the held bytes must fall before a sender resumes.
 pub(super) const HYSTERESIS: Bytes = Bytes::new(3_072);
 /// The largest `alpha`.
-const MOST_ALPHA: u64 = 1_024;
+const MAX_ALPHA: u64 = 1_024;
 
 /// Room for packets that arrive after a pause was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,21 +44,21 @@ impl Headroom {
 
 impl Field for Headroom {
     const EXPECTS: &'static str = "\"auto\", a size such as \"100KB\", or a multiple such as \"bdp\" or \"1.5bdp\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         if node.as_str() == Some("auto") {
             return Ok(Self::Auto);
         }
-        match Buffer::decode(node) {
-            Ok(Buffer::Bdp(times)) => Ok(Self::Bdp(times)),
-            Ok(Buffer::Bytes(bytes)) => Ok(Self::Bytes(bytes)),
-            Ok(Buffer::Unlimited) | Err(_) => Err(unexpected::<Self>(node)),
+        match PortBuffer::decode(node) {
+            Ok(PortBuffer::Bdp(times)) => Ok(Self::Bdp(times)),
+            Ok(PortBuffer::Bytes(bytes)) => Ok(Self::Bytes(bytes)),
+            Ok(PortBuffer::Unlimited) | Err(_) => Err(unexpected::<Self>(node)),
         }
     }
     fn encode(&self) -> Value {
         match self {
             Self::Auto => Value::string("auto"),
             Self::Bytes(bytes) => bytes.encode(),
-            Self::Bdp(times) => Buffer::Bdp(*times).encode(),
+            Self::Bdp(times) => PortBuffer::Bdp(*times).encode(),
         }
     }
     fn schema() -> Json {
@@ -69,20 +69,20 @@ impl Field for Headroom {
 
 /// Threshold at which a cable's packets hold too much of a shared buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Off {
+pub enum XoffThreshold {
     /// A multiple of the free shared buffer.
-    Alpha(At<Decimal>),
+    Alpha(Located<Decimal>),
     /// A number of bytes.
-    Bytes(At<Bytes>),
+    Bytes(Located<Bytes>),
 }
 
 /// Threshold at which the sender of a cable resumes.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Resume {
+pub enum XonThreshold {
     /// A number of bytes below the pause threshold.
-    Less(At<Bytes>),
+    Less(Located<Bytes>),
     /// A number of held bytes, or fewer.
-    At(At<Bytes>),
+    At(Located<Bytes>),
 }
 
 /// A cable's two ports, as far as one depends on the other.
@@ -103,27 +103,35 @@ pub(crate) struct CablePorts {
 }
 
 /// Returns the limits of a cable's packets in a shared buffer.
-pub(super) fn gate(off: Off, resume: Resume, headroom: Headroom, cable: &CablePorts) -> Result<Gate, Fault> {
+pub(super) fn gate(
+    off: XoffThreshold,
+    resume: XonThreshold,
+    headroom: Headroom,
+    cable: &CablePorts,
+) -> Result<IngressLimit, SpannedError> {
     let limit = match off {
-        Off::Alpha(alpha) if alpha.is_zero() || alpha.of(1_000_000) > MOST_ALPHA * 1_000_000 => {
-            return Err(Fault::new(alpha.origin, format!("packets may hold {} times what is left", *alpha))
-                .label(format!("expected over 0, up to {MOST_ALPHA}")));
+        XoffThreshold::Alpha(alpha) if alpha.is_zero() || alpha.of(1_000_000) > MAX_ALPHA * 1_000_000 => {
+            return Err(SpannedError::new(alpha.origin, format!("packets may hold {} times what is left", *alpha))
+                .label(format!("expected over 0, up to {MAX_ALPHA}")));
         }
-        Off::Alpha(alpha) => Limit::Alpha(alpha.frac()),
-        Off::Bytes(bytes) => Limit::Bytes(*bytes),
+        XoffThreshold::Alpha(alpha) => Limit::Alpha(alpha.frac()),
+        XoffThreshold::Bytes(bytes) => Limit::Bytes(*bytes),
     };
     let hysteresis = match (resume, off) {
-        (Resume::Less(bytes), _) => *bytes,
-        (Resume::At(xon), Off::Bytes(xoff)) if *xon > *xoff => {
-            return Err(Fault::new(xon.origin, format!("senders would resume at {} but pause at {}", *xon, *xoff))
-                .label(format!("expected at most `xoff`, {}", *xoff)));
+        (XonThreshold::Less(bytes), _) => *bytes,
+        (XonThreshold::At(xon), XoffThreshold::Bytes(xoff)) if *xon > *xoff => {
+            return Err(SpannedError::new(
+                xon.origin,
+                format!("senders would resume at {} but pause at {}", *xon, *xoff),
+            )
+            .label(format!("expected at most `xoff`, {}", *xoff)));
         }
-        (Resume::At(xon), Off::Bytes(xoff)) => *xoff - *xon,
-        (Resume::At(xon), Off::Alpha(_)) => {
-            return Err(Fault::new(xon.origin, "`xon` needs `xoff`: a multiple of what is left is no size")
+        (XonThreshold::At(xon), XoffThreshold::Bytes(xoff)) => *xoff - *xon,
+        (XonThreshold::At(xon), XoffThreshold::Alpha(_)) => {
+            return Err(SpannedError::new(xon.origin, "`xon` needs `xoff`: a multiple of what is left is no size")
                 .label("without `xoff`")
                 .help("beside `alpha`, say how much less is held: hysteresis = \"3KiB\""));
         }
     };
-    Ok(Gate { off: limit, hysteresis, headroom: headroom.bytes(cable) })
+    Ok(IngressLimit { off: limit, hysteresis, headroom: headroom.bytes(cable) })
 }

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use serde_json::{Value as Json, json};
 
-use crate::decode::{At, Field, Named, table, unexpected, words};
-use crate::error::Fault;
+use crate::decode::{Field, Located, NamedValues, table, unexpected, words};
+use crate::error::SpannedError;
 use crate::tree::{Node, Value};
 
 /// The values that a key takes in turn.
@@ -15,7 +15,7 @@ pub struct GridValues(pub Vec<Node>);
 impl Field for GridValues {
     const EXPECTS: &'static str = "an array of values such as [0.4, 0.6]";
 
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Array(values) => Ok(Self(values.clone())),
             _ => Err(unexpected::<Self>(node)),
@@ -75,7 +75,7 @@ pub enum SampleValues {
 impl Field for SampleValues {
     const EXPECTS: &'static str = "a range such as { from = 1, to = 8 }, or an array of values such as [0.4, 0.6]";
 
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Table(_) => Range::decode(node).map(Self::Range),
             Value::Array(values) => Ok(Self::Choice(values.clone())),
@@ -106,7 +106,7 @@ table! {
         /// Seed of the points: another one gives other points.
         seed: u32 = 1;
         /// Keys as in `[grid]`, and a range or a list of values for each.
-        keys: Named<At<SampleValues>>;
+        keys: NamedValues<Located<SampleValues>>;
     }
 }
 
@@ -116,7 +116,7 @@ table! {
         /// Description of what was scaled.
         note: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
-        set: Named<Node> = Named::default();
+        set: NamedValues<Node> = NamedValues::default();
     }
 }
 
@@ -126,12 +126,12 @@ table! {
         /// Description of the difference.
         label: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
-        set: Named<Node> = Named::default();
+        set: NamedValues<Node> = NamedValues::default();
         /// Values of keys of `[grid]` in these runs: by default the first one of each, and with `[]` the key is left
         /// unchanged.
-        grid: Named<GridValues> = Named::default();
+        grid: NamedValues<GridValues> = NamedValues::default();
         /// Schemes to run; all by default.
-        schemes: Option<Vec<At<String>>> = None;
+        schemes: Option<Vec<Located<String>>> = None;
     }
 }
 
@@ -141,12 +141,12 @@ table! {
         /// Its name, unique in the file.
         id: String;
         /// The claims that are judged again with the change.
-        claims: At<Vec<At<String>>>;
+        claims: Located<Vec<Located<String>>>;
         /// The suspicion, in words.
         text: String;
         /// Keys, with dots and array indices as for `--set`, and their values.
-        set: At<Named<Node>>;
+        set: Located<NamedValues<Node>>;
         /// The outcomes of earlier runs: of each scale, by claim.
-        recorded: Named<Named<String>> = Named::default();
+        recorded: NamedValues<NamedValues<String>> = NamedValues::default();
     }
 }

@@ -4,13 +4,13 @@ use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use experiment::{Clocks, Cnp, HostConfig, InitialQuantum, Jitter, JitterShape, OnRampConfig};
 use fabric::PortConfig;
-use flow::{LossTimer, Recovery, TcpConfig, UsageRules, Validation};
+use flow::{CwndValidationConfig, LossTimer, Recovery, TcpConfig, Validation};
 use units::{Bytes, Span, Tick};
 
 use super::layered::layered;
-use super::{Auto, CodingTable, OffOr, Paths, WindowOr};
-use crate::decode::{At, table, words};
-use crate::error::Fault;
+use super::{Auto, CodingTable, LoadBalancingConfig, OffOr, WindowOr};
+use crate::decode::{Located, table, words};
+use crate::error::SpannedError;
 use crate::quantity::{Decimal, Drift, Share};
 
 /// Payload of a full packet in bytes, if the scenario has none.
@@ -23,7 +23,7 @@ const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
     None => NonZeroU16::MIN,
 };
 /// More than any network takes; 44 times as long still is a time.
-const LONGEST_JITTER: Span = Span::from_s(1);
+const MAX_JITTER: Span = Span::from_s(1);
 const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
     Some(entropies) => entropies,
     None => NonZeroU16::MIN,
@@ -101,13 +101,13 @@ table! {
     OnRampTable {
         /// One-way delay over which the flow is held (T). `auto`: twice `clock_sigma` over the base one-way delay of a
         /// flow's own path.
-        threshold: At<Auto<Span>>;
+        threshold: Located<Auto<Span>>;
         /// Applies `threshold` to the queueing delay: to the one-way delay over the base one-way delay of a flow's own
         /// path, over the routes that hold when a packet leaves. For paths as different as those inside and between
         /// datacenters.
         over_base: bool = false;
         /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
-        gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));
+        gain: Located<Share> = Located::default_of(Share(Decimal::new(625, 4)));
         /// Strawman: holds are not corrected for the lag of feedback (the paper's equation 2).
         strawman: bool = false;
         /// Packets per OR-ACK.
@@ -133,7 +133,7 @@ table! {
     /// Processing delay of arriving packets in a host, before its transport receives them, in order within a flow.
     JitterTable {
         /// The mean, over 0 and at most 1 s.
-        mean: At<Span>;
+        mean: Located<Span>;
         /// `exponential`, or `uniform`: evenly from 0 to twice the mean.
         distribution: JitterWord = JitterWord::Exponential;
     }
@@ -173,11 +173,11 @@ layered! {
     /// Settings of all hosts.
     Host {
         /// Payload of a full packet, in bytes; with the header at most 65535.
-        payload: At<NonZeroU16> = At::default_of(PAYLOAD);
+        payload: Located<NonZeroU16> = Located::default_of(PAYLOAD);
         /// Header of a data packet, in bytes.
-        header: At<u16> = At::default_of(64);
+        header: Located<u16> = Located::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
-        ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
+        ack_size: Located<NonZeroU16> = Located::default_of(ACK_SIZE);
         /// Packets per acknowledgement.
         ack_every: NonZeroU8 = NonZeroU8::MIN;
         /// Maximum delay of an acknowledgement where `ack_every` is over 1. `auto`: a quarter of the base RTT.
@@ -186,11 +186,11 @@ layered! {
         /// path drawn for each packet (RPS). `unolb`: subflows in turn, each on a path that it leaves after losses.
         /// `plb`: one path per flow, another one on congestion. `reps`: each packet takes the entropy of a packet that
         /// was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
-        path: Paths = Paths::Ecmp;
+        path: LoadBalancingConfig = LoadBalancingConfig::Ecmp;
         /// Number of paths from which `spray` and `reps` draw.
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
-        coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        coding: Located<OffOr<CodingTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
         /// Minimum retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal
@@ -204,7 +204,7 @@ layered! {
         /// `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base
         /// RTT), declares that packet alone lost and does not back off. Its automatic length counts queues of the
         /// reverse path only where ACKs wait in them (no `control_priority`).
-        loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
+        loss_timer: Located<LossTimerWord> = Located::default_of(LossTimerWord::Flow);
         /// `selective`: missing packets are retransmitted. `go-back-n`: receivers accept packets in order only and
         /// request all from the first missing one on.
         recovery: RecoveryWord = RecoveryWord::Selective;
@@ -216,7 +216,7 @@ layered! {
         /// and, at the end, an acknowledgement of the complete flow, as in ExpressPass's simulator. Only for laws whose
         /// credits let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets
         /// `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
-        acks: At<AcksWord> = At::default_of(AcksWord::All);
+        acks: Located<AcksWord> = Located::default_of(AcksWord::All);
         /// Bytes that a law's pacing rate counts. `payload`: payload only. `wire`: headers too, as in NICs that pace.
         pace: PaceWord = PaceWord::Payload;
         /// Lets pacing catch up on packets that a full window or a busy NIC held back.
@@ -226,17 +226,17 @@ layered! {
         window_check: WindowWord = WindowWord::Strict;
         /// Minimum time between two congestion notification packets (CNPs) of a flow, which receivers send on marks, or
         /// `off`.
-        cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        cnp: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
         /// Size of a CNP on the wire, in bytes.
         cnp_size: NonZeroU16 = ACK_SIZE;
         /// GSO size: payload that a flow passes to the NIC at once and that is held as one; at least one packet.
-        segment: At<Bytes> = At::default_of(Bytes::ZERO);
+        segment: Located<Bytes> = Located::default_of(Bytes::ZERO);
         /// Payload of one flow that may wait between law and NIC (TCP small queues). `off`: the NIC polls flows in
         /// turn.
         small_queue: OffOr<Bytes> = OffOr::Off;
         /// Paces in the small queue, as Linux's FQ does. The law's RTTs then include the wait there, and On-Ramp's hold
         /// with it. Needs `small_queue`.
-        fq: At<bool> = At::default_of(false);
+        fq: Located<bool> = Located::default_of(false);
         /// Payload sent below which a flow has its turns at the NIC before the others, as new flows have in Linux's FQ
         /// (`initial_quantum` in tc-fq(8)). `window`: the initial window of the flow's law, or its own BDP if that is
         /// less. Zero: all flows have turns alike.
@@ -248,17 +248,17 @@ layered! {
         /// Lets hosts send credits for the data that they are to receive, at their link's rate, in turn to all flows
         /// that request them (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their
         /// own, nor coding.
-        receiver_credits: At<bool> = At::default_of(false);
+        receiver_credits: Located<bool> = Located::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
         /// Standard deviation of the clocks' drift.
         clock_drift: Drift = Drift(0);
         /// Time between synchronisations; `off`: never after the first, at time zero.
-        clock_resync: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        clock_resync: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
         /// On-Ramp, which holds flows at the edge, or `off`.
         on_ramp: OffOr<OnRampTable> = OffOr::Off, "Replaces it whole.";
         /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
-        int_header: At<u16> = At::default_of(42);
+        int_header: Located<u16> = Located::default_of(42);
         /// Units of reports of ports as in HPCC's simulator: this many times 128 bytes sent and 80 bytes that wait, and
         /// whole nanoseconds; 0: exact.
         int_multi: u32 = 0;
@@ -267,11 +267,11 @@ layered! {
         rtt_noise: Span = Span::ZERO;
         /// Processing delay of hosts: the time of an arriving packet between the NIC and the transport, such as
         /// `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
-        jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        jitter: Located<OffOr<JitterTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// Behaviour of Linux's TCP in addition to its law. `linux`: all of it. A table switches parts off, such as
         /// `{ hystart = false }`. `off`: none of it. Not for laws that set their own windows in Linux, such as BBR.
         /// Needs `recovery = "selective"`.
-        tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        tcp: Located<OffOr<TcpTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
     }    as "As in `[host]`.";
     /// Changes of a scheme to `[host]`: the same keys, without defaults.
     over HostOver;
@@ -285,7 +285,7 @@ impl OnRampTable {
             Auto::Set(span) => (span, self.over_base),
         };
         OnRampConfig {
-            params: laws::on_ramp::Params { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
+            params: laws::on_ramp::OnRampParams { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
             over_base,
             ack_every: self.ack_every.get(),
             ack_size: self.ack_size.get().into(),
@@ -301,7 +301,7 @@ impl TcpTable {
             ValidationWord::Linux => Validation::Linux,
             ValidationWord::Rfc7661 => Validation::Rfc7661,
         };
-        let usage = UsageRules { restart: self.idle_restart, validation };
+        let usage = CwndValidationConfig { restart: self.idle_restart, validation };
         TcpConfig { prr: self.prr, usage, remembers: self.remember_ssthresh }
     }
 }
@@ -315,32 +315,35 @@ pub(crate) enum PortReports {
 
 impl Host {
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self, int: PortReports) -> Result<(), Fault> {
+    pub(crate) fn check(&self, int: PortReports) -> Result<(), SpannedError> {
         let carried = int == PortReports::Carried;
         let reports = if carried { *self.int_header } else { 0 };
         let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
         if wire > 65_535 {
-            let fault = Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
+            let fault =
+                SpannedError::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
             let keys = if carried { "payload, header and int_header" } else { "payload and header" };
             let fault = fault.label(format!("{keys} are at most 65535 together"));
             return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
         }
         if u64::from(self.ack_size.get()) + u64::from(reports) > 65_535 {
-            return Err(Fault::new(self.ack_size.origin, "an acknowledgement with its reports is over 65535 B")
+            return Err(SpannedError::new(self.ack_size.origin, "an acknowledgement with its reports is over 65535 B")
                 .label("ack_size and int_header are at most 65535 together")
                 .at_least(self.int_header.origin));
         }
         if u32::try_from(self.segment.get()).is_err() {
-            return Err(Fault::new(self.segment.origin, format!("a segment of {}", *self.segment))
+            return Err(SpannedError::new(self.segment.origin, format!("a segment of {}", *self.segment))
                 .label("expected at most 4294967295 bytes"));
         }
         if let Some(on_ramp) = self.on_ramp.as_ref()
             && on_ramp.gain.0.is_zero()
         {
-            return Err(Fault::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
+            return Err(
+                SpannedError::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1")
+            );
         }
         if *self.loss_timer == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 self.loss_timer.origin,
                 "go-back-n sends everything again, so no packet has a timer alone",
             )
@@ -348,7 +351,7 @@ impl Host {
         }
         if *self.acks == AcksWord::NackOnly && self.recovery == RecoveryWord::Selective {
             let what = "a receiver that says only what it misses first takes packets in order only";
-            return Err(Fault::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
+            return Err(SpannedError::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
         }
         self.path.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
@@ -356,12 +359,15 @@ impl Host {
             coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
         }
         if *self.fq && self.small_queue.value().is_none() {
-            return Err(Fault::new(self.fq.origin, "FQ holds packets back in the small queue, and there is none")
-                .label("needs small_queue, such as \"256KB\""));
+            return Err(SpannedError::new(
+                self.fq.origin,
+                "FQ holds packets back in the small queue, and there is none",
+            )
+            .label("needs small_queue, such as \"256KB\""));
         }
         if self.tcp.as_ref().is_some() {
             let fault = |needed: String| {
-                Fault::new(self.tcp.origin, "Linux's TCP knows which packets came, and has one law a flow")
+                SpannedError::new(self.tcp.origin, "Linux's TCP knows which packets came, and has one law a flow")
                     .label(format!("needs {needed}"))
             };
             if self.recovery != RecoveryWord::Selective {
@@ -372,19 +378,19 @@ impl Host {
             }
         }
         if let Some(jitter) = self.jitter.as_ref()
-            && !(Span::from_ps(1)..=LONGEST_JITTER).contains(&*jitter.mean)
+            && !(Span::from_ps(1)..=MAX_JITTER).contains(&*jitter.mean)
         {
             let message = if *jitter.mean <= Span::ZERO {
                 "delays with a mean of nothing are none"
             } else {
                 "hosts that take longer than any network are not simulated"
             };
-            return Err(Fault::new(jitter.mean.origin, message)
+            return Err(SpannedError::new(jitter.mean.origin, message)
                 .label("expected a time over zero and at most 1s, or jitter = \"off\""));
         }
         for time in [self.cnp, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {
-                return Err(Fault::new(time.origin, "once in no time at all is endlessly often")
+                return Err(SpannedError::new(time.origin, "once in no time at all is endlessly often")
                     .label("expected a time over zero, or \"off\""));
             }
         }

@@ -5,9 +5,9 @@ use std::num::{NonZeroU8, NonZeroU32};
 use serde_json::{Value as Json, json};
 use units::{Rate, Span};
 
-use super::traffic::{Algorithm, Connections, DataClass, HostRef, Treatment};
-use crate::decode::{At, Field, table, unexpected, words};
-use crate::error::Fault;
+use super::traffic::{Algorithm, Connections, DataClass, FlowOptions, HostRef};
+use crate::decode::{Field, Located, table, unexpected, words};
+use crate::error::SpannedError;
 use crate::quantity::Flops;
 use crate::tree::{Node, Value};
 
@@ -52,7 +52,7 @@ impl Placed {
 impl Field for Placed {
     const EXPECTS: &'static str = "\"all\", \"even\", \"odd\", a range of all hosts such as \"0..16\", a range of a datacenter's such as \
                                    \"dc0.0..8\", or a host's number or name";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Integer(_) => HostRef::decode(node).map(Self::Host),
             Value::String(word) => match word.as_str() {
@@ -84,14 +84,14 @@ impl Field for Placed {
 
 /// Hosts of a job in an order, one part after the other.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Places(pub Vec<At<Placed>>);
+pub struct PlacementOrder(pub Vec<Located<Placed>>);
 
-impl Field for Places {
+impl Field for PlacementOrder {
     const EXPECTS: &'static str = "hosts such as \"all\", \"0..16\" or \"dc0.0..8\", or an array of such parts";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Array(_) => Vec::decode(node).map(Self),
-            Value::String(_) | Value::Integer(_) => At::decode(node).map(|one| Self(vec![one])),
+            Value::String(_) | Value::Integer(_) => Located::decode(node).map(|one| Self(vec![one])),
             _ => Err(unexpected::<Self>(node)),
         }
     }
@@ -130,22 +130,22 @@ table! {
     /// `model` of a job: the transformer that is trained.
     Model {
         /// Its parameters, all experts included.
-        params: At<u64>;
+        params: Located<u64>;
         /// Its layers: a multiple of `pipeline`.
-        layers: At<NonZeroU32>;
+        layers: Located<NonZeroU32>;
         /// Hidden size, the activations of a token between layers: a multiple of `tensor`.
-        hidden: At<NonZeroU32>;
+        hidden: Located<NonZeroU32>;
         /// Tokens of a sequence.
-        sequence: At<NonZeroU32>;
+        sequence: Located<NonZeroU32>;
         /// Vocabulary size in tokens. If given, `vocabulary` x `hidden` of the parameters are the embedding, which the
         /// first and the last stage both hold and keep alike.
-        vocabulary: Option<At<NonZeroU32>> = None;
+        vocabulary: Option<Located<NonZeroU32>> = None;
         /// Experts of each layer, a multiple of `expert`. If given, every layer is a mixture of experts.
-        experts: Option<At<NonZeroU32>> = None;
+        experts: Option<Located<NonZeroU32>> = None;
         /// Number of experts to which a token goes.
-        top_k: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        top_k: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Parameters of all experts of all layers together; if not given, 8 x `hidden`^2 x `experts` x `layers`.
-        expert_params: Option<At<u64>> = None;
+        expert_params: Option<Located<u64>> = None;
         /// Bytes of a parameter, of a gradient and of an activation.
         bytes_per_param: NonZeroU8 = NonZeroU8::MIN.saturating_add(1);
     }
@@ -155,13 +155,13 @@ table! {
     /// `parallel` of a job: the degrees of parallelism. `tensor` x `pipeline` x `data` are its ranks.
     Parallel {
         /// Ranks that share each layer.
-        tensor: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        tensor: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Stages of the pipeline.
-        pipeline: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        pipeline: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Copies of the model.
-        data: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        data: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Copies that share the experts: a divisor of `data`.
-        expert: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        expert: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
     }
 }
 
@@ -179,9 +179,9 @@ table! {
     /// `collectives` of a job: the algorithms of its all-reduces. Experts exchange tokens as `all-to-all` does in `[[traffic]]`, which has one algorithm.
     Collectives {
         /// Activations, in groups of `tensor` ranks.
-        tensor: At<Algorithm> = At::default_of(Algorithm::Ring);
+        tensor: Located<Algorithm> = Located::default_of(Algorithm::Ring);
         /// Gradients, in groups of `data` ranks.
-        data: At<Algorithm> = At::default_of(Algorithm::Ring);
+        data: Located<Algorithm> = Located::default_of(Algorithm::Ring);
     }
 }
 
@@ -189,7 +189,7 @@ table! {
     /// `[[job]]`: a training job. Its flows wait for each other and for computing, iteration after iteration.
     Job {
         /// Its name in results, different from those of other jobs and of traffic.
-        name: At<String>;
+        name: Located<String>;
         /// The class of its packets at switches that share their buffer, 1 to 7.
         class: DataClass = DataClass(1);
         /// Lets On-Ramp hold its flows, where `[host]` has it.
@@ -204,7 +204,7 @@ table! {
         parallel: Parallel = Field::decode(&Node::empty_table())?;
         /// Hosts: as many as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this order,
         /// the ranks of a tensor group next to each other.
-        place: At<Places>;
+        place: Located<PlacementOrder>;
         /// Shuffles the hosts of `place` by `seed`.
         shuffle: bool = false;
         /// Seed of what the job draws; if not given, it follows from the scenario's `seed` and the job's number.
@@ -213,23 +213,23 @@ table! {
         /// hosts are in one stage. `data`: the copies of the model; neighbouring hosts are in one pipeline.
         outermost: Outermost = Outermost::Pipeline;
         /// 1, or `tensor`: then a tensor group is one host, and its all-reduces are no flows.
-        ranks_per_host: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        ranks_per_host: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// The rate between two ranks of a host, in each direction, with `ranks_per_host` over 1.
         local_rate: Rate = Rate::from_bps(2_400_000_000_000);
         /// Micro-batches that each copy of the model takes in an iteration.
-        micro_batches: At<NonZeroU32>;
+        micro_batches: Located<NonZeroU32>;
         /// Sequences of a micro-batch.
         batch: NonZeroU32 = NonZeroU32::MIN;
         /// Compute times of ranks. Either this or `flops`.
-        compute: Option<At<ComputeTimes>> = None;
+        compute: Option<Located<ComputeTimes>> = None;
         /// Floating-point operations per second of each rank.
-        flops: Option<At<Flops>> = None;
+        flops: Option<Located<Flops>> = None;
         /// Algorithms of all-reduces.
         collectives: Collectives = Field::decode(&Node::empty_table())?;
         /// The order of micro-batches in a stage.
         schedule: PipelineWord = PipelineWord::OneForwardOneBackward;
         /// Number of iterations.
-        iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        iterations: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Time at which it begins to compute.
         start: Span = Span::ZERO;
     }
@@ -237,7 +237,7 @@ table! {
 
 impl Job {
     /// Returns the options of its flows.
-    pub(crate) fn treatment(&self) -> Treatment {
-        Treatment { class: self.class.0, on_ramp: self.on_ramp, kept: self.connections == Connections::Kept }
+    pub(crate) fn treatment(&self) -> FlowOptions {
+        FlowOptions { class: self.class.0, on_ramp: self.on_ramp, kept: self.connections == Connections::Kept }
     }
 }

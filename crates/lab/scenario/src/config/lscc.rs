@@ -5,8 +5,8 @@ use std::num::NonZeroU16;
 use units::{Bytes, Rate, Span};
 
 use super::{Auto, Headroom};
-use crate::decode::{At, table};
-use crate::error::Fault;
+use crate::decode::{Located, table};
+use crate::error::SpannedError;
 
 const NOTIFICATION: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
@@ -21,24 +21,24 @@ table! {
     /// LSCC: at every long-haul link, the far end calculates a rate from its ingress queue and feeds it back, and the near end notifies sources to send less. Needs `[switch]`.
     Lscc {
         /// Time between two rates (T).
-        period: At<Span>;
+        period: Located<Span>;
         /// The ingress queue that the far end aims at (`Q_ref`).
-        q_ref: At<Bytes>;
+        q_ref: Located<Bytes>;
         /// Maximum difference of two consecutive rates (delta R).
         delta_r: Rate;
         /// The lowest rate fed back (`R_min`).
-        r_min: At<Rate> = At::default_of(Rate::from_mbps(100));
+        r_min: Located<Rate> = Located::default_of(Rate::from_mbps(100));
         /// The highest rate fed back (`R_max`); by default the long-haul link's.
-        r_max: Option<At<Rate>> = None;
+        r_max: Option<Located<Rate>> = None;
         /// Pseudo queue of the near end over which sources are notified (`Q*_ref`); by default `q_ref`.
         near_q_ref: Option<Bytes> = None;
         /// Minimum time between two notifications of one flow.
-        interval: At<Span> = At::default_of(Span::from_us(50));
+        interval: Located<Span> = Located::default_of(Span::from_us(50));
         /// Bytes sent below which a flow is notified whether marked or not. `auto`: what the fastest host sends in the
         /// longest base RTT between datacenters.
         long_flow: Auto<Bytes> = Auto::Auto;
         /// Time after which the near end forgets marks; by default `period`.
-        reset: Option<At<Span>> = None;
+        reset: Option<Located<Span>> = None;
         /// Size of a notification on the wire, in bytes.
         size: NonZeroU16 = NOTIFICATION;
         /// Sends sources the reports of ports (INT) instead of notifications (HPCC*).
@@ -48,11 +48,11 @@ table! {
 
 impl Lscc {
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if let Some(reset) = self.reset
             && reset.is_zero()
         {
-            return Err(Fault::new(reset.origin, "once in no time at all is endlessly often")
+            return Err(SpannedError::new(reset.origin, "once in no time at all is endlessly often")
                 .label("expected a time over zero"));
         }
         for (time, costs) in [
@@ -60,14 +60,16 @@ impl Lscc {
             (self.interval, "each sends a notification to every flow that is over its share"),
         ] {
             if *time < SHORTEST {
-                return Err(Fault::new(time.origin, format!("once in {} is too often: {costs}", *time))
+                return Err(SpannedError::new(time.origin, format!("once in {} is too often: {costs}", *time))
                     .label(format!("expected at least {SHORTEST}")));
             }
         }
         match self.r_max {
             Some(most) if *most < *self.r_min => {
                 let message = format!("the lowest rate, {}, is over the highest, {}", *self.r_min, *most);
-                Err(Fault::new(self.r_min.origin, message).label("expected at most `r_max`").at_least(most.origin))
+                Err(SpannedError::new(self.r_min.origin, message)
+                    .label("expected at most `r_max`")
+                    .at_least(most.origin))
             }
             _ => Ok(()),
         }
@@ -78,7 +80,7 @@ table! {
     /// SWING, as we read its published description: a relay at each end of each long-haul link forwards pauses and resumes and holds what arrives meanwhile. Needs `[switch]` with `pfc`.
     SwingTable {
         /// Propagation delay between a border switch and its relay.
-        delay: At<Span> = At::default_of(Span::from_us(1));
+        delay: Located<Span> = Located::default_of(Span::from_us(1));
         /// A relay's buffer. `auto`: its headroom, and what the long-haul link carries in its round trip.
         buffer: Auto<Bytes> = Auto::Auto;
         /// A relay's headroom towards the long haul, as `headroom` of `[port]`.

@@ -24,9 +24,9 @@ mod trim;
 
 use units::Span;
 
-pub(crate) use crate::decode::At;
-use crate::decode::{Named, table};
-use crate::error::Fault;
+pub(crate) use crate::decode::Located;
+use crate::decode::{NamedValues, table};
+use crate::error::SpannedError;
 use crate::tree::Node;
 
 pub use brought::{BroughtLaw, LawName};
@@ -38,33 +38,33 @@ pub(crate) use credit::CreditLaw;
 pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
-pub use gate::{Headroom, Off, Resume};
+pub use gate::{Headroom, XoffThreshold, XonThreshold};
 pub use grid::{Cause, DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
 #[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub(crate) use host::PortReports;
 pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
-pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, Places};
+pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, PlacementOrder};
 pub use lscc::{Lscc, SwingTable};
-pub use paths::{PathTable, PathWord, Paths, PlbTable, RepsTable, RerouteWord, UnoLbTable};
+pub use paths::{LoadBalancingConfig, PathTable, PathWord, PlbTable, RepsTable, RerouteWord, UnoLbTable};
 pub use port::{
-    Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
+    Ecn, MarkTime, Phantom, PhantomTable, Port, PortBuffer, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold,
 };
 pub(crate) use scheme::{LAW_PARAMS, law_setting};
 pub use scheme::{LawParams, Scheme, Setting};
 pub use series::{FlowChoice, Series, SizeRange};
 pub(crate) use switch::SwitchBuffers;
-pub use switch::{PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};
+pub use switch::{PfcTable, Switch, SwitchBuffer, SwitchOver, SwitchPatch, SwitchSettings, Tier};
 pub(crate) use topology::AttachedHosts;
 pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
-pub(crate) use traffic::Treatment;
+pub(crate) use traffic::FlowOptions;
 pub use traffic::{
     Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
-    ForeignFormat, HostRef, HostSet, Import, Incast, List, Long, Operation, Pattern, Permutation, Placement, Poisson,
-    Ratio, RatioOf, Requests, Scope, Traffic,
+    ForeignFormat, HostRef, HostSet, Import, Incast, IntraInterRatio, List, Long, Operation, Pattern, Permutation,
+    Placement, Poisson, RatioOf, Requests, Scope, Traffic,
 };
 pub use trim::TrimTable;
 
@@ -75,7 +75,7 @@ table! {
     /// A scenario file. Its tables:
     Config {
         /// The version of this format: 1.
-        schema: At<u64> = At::default_of(SCHEMA);
+        schema: Located<u64> = Located::default_of(SCHEMA);
         /// Base scenario, a file in the same directory, to which this one makes changes: tables are laid over those of
         /// the base key by key, all else replaces the base's, and so does a table of another `kind`. `name` is this
         /// file's own.
@@ -83,7 +83,7 @@ table! {
         /// Keys of the extended scenario that this one does not have, with dots: `["schemes.cubic", "grid"]`.
         without: Vec<String> = Vec::new();
         /// The scenario's name: letters, digits, `-`, `_`, `+` and `.`.
-        name: At<String>;
+        name: Located<String>;
         /// Summary in one line.
         title: String = String::new();
         /// Longer description.
@@ -91,11 +91,11 @@ table! {
         /// Seed of everything random.
         seed: u64 = 1;
         /// The simulated time at which the run ends even if flows are left.
-        stop: At<Span> = At::default_of(Span::from_s(10));
+        stop: Located<Span> = Located::default_of(Span::from_s(10));
         /// Resolution of simulated time; without this table, exact.
         clock: Clock = crate::decode::Field::decode(&Node::empty_table())?;
         /// Hosts, switches and links.
-        topology: At<Topology>;
+        topology: Located<Topology>;
         /// The ports of switches.
         port: Port = crate::decode::Field::decode(&Node::empty_table())?;
         /// Switches whose ports share one buffer; without it every port has a queue of its own.
@@ -103,36 +103,36 @@ table! {
         /// The hosts.
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
         /// Schemes to compare: each is a run. At least one.
-        schemes: At<Named<Scheme>>;
+        schemes: Located<NamedValues<Scheme>>;
         /// Laws that the calling program supplies (Python), by names that begin with a capital letter.
-        laws: Named<BroughtLaw> = Named::default();
+        laws: NamedValues<BroughtLaw> = NamedValues::default();
         /// Traffic: each entry makes flows, all in one run. At least one, or a job.
-        traffic: At<Vec<At<Traffic>>> = At::default_of(Vec::new());
+        traffic: Located<Vec<Located<Traffic>>> = Located::default_of(Vec::new());
         /// Training jobs, all in one run, in addition to the traffic.
-        job: Vec<At<Job>> = Vec::new();
+        job: Vec<Located<Job>> = Vec::new();
         /// Links that fail.
-        failure: Vec<At<Failure>> = Vec::new();
+        failure: Vec<Located<Failure>> = Vec::new();
         /// Sampling over time.
         series: Series = crate::decode::Field::decode(&Node::empty_table())?;
         /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows, of those
         /// inside or between datacenters, or of the traffic of a name.
-        sizes: Named<SizeRange> = Named::default();
+        sizes: NamedValues<SizeRange> = NamedValues::default();
         /// Keys and the values that they take in turn: every combination is a run of every scheme.
-        grid: Named<GridValues> = Named::default();
+        grid: NamedValues<GridValues> = NamedValues::default();
         /// Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of `[grid]`.
-        points: Vec<At<Named<Node>>> = Vec::new();
+        points: Vec<Located<NamedValues<Node>>> = Vec::new();
         /// Points that are drawn, random or quasi-random.
         sample: Option<Sample> = None;
         /// More runs of every scheme, each with some keys changed.
-        variants: Named<Variant> = Named::default();
+        variants: NamedValues<Variant> = NamedValues::default();
         /// Sets of overrides, chosen by `--scale`. Of an experiment (a file with `[paper]`, claims or tables) the file as it stands is the scale `paper`.
-        scale: Named<Scale> = Named::default();
+        scale: NamedValues<Scale> = NamedValues::default();
         /// Statements of a paper on this experiment.
         paper: Option<Node> = None;
         /// Claims to judge.
         claim: Vec<Node> = Vec::new();
         /// Suspected causes of claims that are not reproduced.
-        cause: Vec<At<Cause>> = Vec::new();
+        cause: Vec<Located<Cause>> = Vec::new();
         /// Tables of what runs measured, averaged over seeds.
         table: Vec<Node> = Vec::new();
     }
@@ -147,26 +147,25 @@ impl Config {
     }
 
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if self.schema.value != SCHEMA {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 self.schema.origin,
                 format!("this version reads schema {SCHEMA}, not {}", *self.schema),
             ));
         }
         check_name(&self.name, "a scenario's name")?;
         if self.stop.is_zero() {
-            return Err(
-                Fault::new(self.stop.origin, "the run would end before it began").label("expected a time over zero")
-            );
+            return Err(SpannedError::new(self.stop.origin, "the run would end before it began")
+                .label("expected a time over zero"));
         }
         self.clock.check()?;
         if self.schemes.is_empty() {
-            return Err(Fault::new(self.schemes.origin, "no schemes: nothing to run")
+            return Err(SpannedError::new(self.schemes.origin, "no schemes: nothing to run")
                 .help("add a table such as [schemes.uno] with law = \"unocc\""));
         }
         if self.traffic.is_empty() && self.job.is_empty() {
-            return Err(Fault::new(self.traffic.origin, "no traffic: zero flows")
+            return Err(SpannedError::new(self.traffic.origin, "no traffic: zero flows")
                 .label("zero flows")
                 .help("add an entry such as [[traffic]] with kind = \"incast\", or a [[job]]"));
         }
@@ -177,12 +176,12 @@ impl Config {
         }
         for (bin, range) in &self.sizes.0 {
             if CLASSES.contains(&bin.as_str()) {
-                let fault = Fault::new(bin.origin, format!("results call other flows `{}`", bin.value));
+                let fault = SpannedError::new(bin.origin, format!("results call other flows `{}`", bin.value));
                 return Err(fault.label("expected another name"));
             }
             let names = || self.traffic_names();
             if let Some(name) = range.traffic.as_deref().filter(|&name| names().all(|known| known != name)) {
-                let fault = Fault::new(bin.origin, format!("no traffic is called `{name}`"));
+                let fault = SpannedError::new(bin.origin, format!("no traffic is called `{name}`"));
                 return Err(fault.label("unknown traffic").suggest(name, names()));
             }
         }
@@ -195,14 +194,16 @@ impl Config {
             };
             let name = entry.name();
             if CLASSES.contains(&name) || self.sizes.get(name).is_some() {
-                let fault =
-                    Fault::new(entry.origin, format!("{what} is called `{name}`, and so are other flows in results"));
+                let fault = SpannedError::new(
+                    entry.origin,
+                    format!("{what} is called `{name}`, and so are other flows in results"),
+                );
                 let help = format!("no bin of [sizes] may have its name, and it is none of {}", CLASSES.join(", "));
                 return Err(fault.label("expected another name").help(help));
             }
         }
         if let Some(entry) = self.traffic.iter().find(|entry| entry.name().is_empty()) {
-            return Err(Fault::new(entry.origin, "traffic with an empty name").label("expected a name, or none"));
+            return Err(SpannedError::new(entry.origin, "traffic with an empty name").label("expected a name, or none"));
         }
         self.check_job_names()?;
         self.failure.iter().try_for_each(|failure| failure.check())?;
@@ -212,7 +213,7 @@ impl Config {
     }
 
     /// Refuses job names that results cannot distinguish from those of other jobs and other groups of flows.
-    fn check_job_names(&self) -> Result<(), Fault> {
+    fn check_job_names(&self) -> Result<(), SpannedError> {
         for (index, job) in self.job.iter().enumerate() {
             let name = job.name.as_str();
             check_name(&job.name, "a job's name")?;
@@ -225,7 +226,7 @@ impl Config {
             } else {
                 continue;
             };
-            let fault = Fault::new(job.name.origin, format!("a job is called `{name}`, and so {taken}"));
+            let fault = SpannedError::new(job.name.origin, format!("a job is called `{name}`, and so {taken}"));
             return Err(fault.label("expected another name"));
         }
         Ok(())
@@ -257,12 +258,12 @@ impl Config {
 const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
 
 /// Names become parts of paths.
-fn check_name(name: &At<String>, what: &str) -> Result<(), Fault> {
+fn check_name(name: &Located<String>, what: &str) -> Result<(), SpannedError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     if !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(fine) {
         return Ok(());
     }
-    Err(Fault::new(
+    Err(SpannedError::new(
         name.origin,
         format!("{what} has letters, digits, `-`, `_`, `+` and `.`, 1 to 100 of them; found \"{}\"", name.value),
     )

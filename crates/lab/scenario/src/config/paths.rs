@@ -2,13 +2,13 @@
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
-use flow::{PathChoice, Plb, Reps, UnoLb};
+use flow::{LoadBalancing, Plb, Reps, UnoLb};
 use serde_json::{Value as Json, json};
 use units::Span;
 
 use super::Auto;
-use crate::decode::{At, Changes, Field, kinds, table, unexpected, words};
-use crate::error::Fault;
+use crate::decode::{Changes, Field, Located, kinds, table, unexpected, words};
+use crate::error::SpannedError;
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
 
@@ -71,7 +71,7 @@ table! {
     /// Uno's load balancer (Algorithm 2): a flow's packets go round robin over subflows, each on a path of its own; a NACK for a block or a timeout moves a subflow that lost a packet, at most once in a base RTT.
     UnoLbTable {
         /// Subflows (n), 1 to 64.
-        subflows: At<NonZeroU8> = At::default_of(SUBFLOWS);
+        subflows: Located<NonZeroU8> = Located::default_of(SUBFLOWS);
         /// Maximum age of an acknowledgement on another subflow for a bad subflow to take its path. `auto`: one base
         /// RTT.
         recent: Auto<Span> = Auto::Auto;
@@ -82,7 +82,7 @@ table! {
         /// receives the feedback of its packets alone, and packets take the next one in turn that may send. Together
         /// they may have as much in flight as that number of flows. Needs selective recovery, `ack_every` = 1 and no
         /// segments; not with `nack` = "gaps" or a history in `coding`.
-        laws: At<LawsWord> = At::default_of(LawsWord::Flow);
+        laws: Located<LawsWord> = Located::default_of(LawsWord::Flow);
     }
 }
 
@@ -124,7 +124,7 @@ kinds! {
 
 /// Choice of packets among equal paths.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Paths {
+pub enum LoadBalancingConfig {
     /// One path a flow.
     Ecmp,
     /// One path per flow, another one after each timeout.
@@ -135,9 +135,9 @@ pub enum Paths {
     Table(PathTable),
 }
 
-impl Field for Paths {
+impl Field for LoadBalancingConfig {
     const EXPECTS: &'static str = PathWord::EXPECTS;
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let defaults = Node::empty_table();
         match &node.value {
             Value::Table(_) => PathTable::decode(node).map(Self::Table),
@@ -170,19 +170,19 @@ impl Field for Paths {
     }
 }
 
-impl Paths {
+impl LoadBalancingConfig {
     /// Refuses combinations that single values cannot show. `unfit`: the setting that a law for each subflow would
     /// need.
-    pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), Fault> {
+    pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), SpannedError> {
         let Self::Table(PathTable::UnoLb(uno_lb)) = self else { return Ok(()) };
         let subflows = uno_lb.subflows;
-        if subflows.get() > UnoLb::MOST_SUBFLOWS {
-            return Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
-                .label(format!("expected 1 to {}", UnoLb::MOST_SUBFLOWS)));
+        if subflows.get() > UnoLb::MAX_SUBFLOWS {
+            return Err(SpannedError::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
+                .label(format!("expected 1 to {}", UnoLb::MAX_SUBFLOWS)));
         }
         match unfit {
             Some(needed) if *uno_lb.laws == LawsWord::Subflow && subflows.get() > 1 => {
-                Err(Fault::new(uno_lb.laws.origin, "a law for each subflow deals with each packet alone")
+                Err(SpannedError::new(uno_lb.laws.origin, "a law for each subflow deals with each packet alone")
                     .label(format!("needs {needed}")))
             }
             _ => Ok(()),
@@ -191,23 +191,23 @@ impl Paths {
 
     /// Returns the simulator's settings. `entropies` is the number of paths from which packets draw, sprayed or under
     /// REPS.
-    pub(super) fn choice(&self, entropies: NonZeroU16) -> PathChoice {
+    pub(super) fn choice(&self, entropies: NonZeroU16) -> LoadBalancing {
         match self {
-            Self::Ecmp => PathChoice::PerFlow,
-            Self::Repath => PathChoice::AfterTimeout,
-            Self::Spray => PathChoice::PerPacket(entropies.get()),
-            Self::Table(PathTable::UnoLb(uno_lb)) => PathChoice::UnoLb(UnoLb {
+            Self::Ecmp => LoadBalancing::PerFlow,
+            Self::Repath => LoadBalancing::AfterTimeout,
+            Self::Spray => LoadBalancing::PerPacket(entropies.get()),
+            Self::Table(PathTable::UnoLb(uno_lb)) => LoadBalancing::UnoLb(UnoLb {
                 subflows: uno_lb.subflows.get(),
                 recent: uno_lb.recent.value(),
                 random: uno_lb.reroute == RerouteWord::Random,
                 own_laws: *uno_lb.laws == LawsWord::Subflow,
             }),
-            Self::Table(PathTable::Plb(plb)) => PathChoice::Plb(Plb {
+            Self::Table(PathTable::Plb(plb)) => LoadBalancing::Plb(Plb {
                 threshold: plb.threshold.0.frac(),
                 idle_rounds: plb.idle_rounds.get(),
                 rounds: plb.rounds.get(),
             }),
-            Self::Table(PathTable::Reps(reps)) => PathChoice::Reps(Reps {
+            Self::Table(PathTable::Reps(reps)) => LoadBalancing::Reps(Reps {
                 entropies: entropies.get(),
                 buffer: reps.buffer.get(),
                 freeze: reps.freeze,

@@ -8,18 +8,18 @@ use super::choice::OffOr;
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
 use super::failure::BurstTable;
-use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
+use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, gate};
 use super::layered::layered;
 use super::topology::either;
 use super::trim::TrimTable;
-use crate::decode::{At, Changes, Field, table, unexpected, words};
-use crate::error::{Fault, Origin};
+use crate::decode::{Changes, Field, Located, table, unexpected, words};
+use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
 
 /// Room for waiting packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Buffer {
+pub enum PortBuffer {
     /// A number of bytes.
     Bytes(Bytes),
     /// A multiple of the bytes that the port sends within the longest base round trip of the network.
@@ -28,7 +28,7 @@ pub enum Buffer {
     Unlimited,
 }
 
-impl Buffer {
+impl PortBuffer {
     /// Returns the size in bytes, from the port's rate and the network's longest base round trip; none without limit.
     fn bytes(self, rate: Rate, rtt: Span) -> Option<Bytes> {
         match self {
@@ -41,11 +41,11 @@ impl Buffer {
 }
 
 /// The longest time that a full buffer takes to drain: a mistake beyond it.
-const LONGEST_BUFFER: Span = Span::from_s(100);
+const MAX_BUFFER: Span = Span::from_s(100);
 
-impl Field for Buffer {
+impl Field for PortBuffer {
     const EXPECTS: &'static str = "a size such as \"1MiB\", a multiple such as \"bdp\" or \"0.5bdp\", or \"unlimited\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match node.as_str() {
             Some("unlimited") => Ok(Self::Unlimited),
             Some(text) if text.ends_with("bdp") => {
@@ -93,14 +93,14 @@ impl Threshold {
 
 impl Field for Threshold {
     const EXPECTS: &'static str = "a percentage of the queue's size such as \"25%\", a size such as \"100KB\", or a time of the port's line rate such as \"32us\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         if node.as_str().is_some_and(|text| text.ends_with('%')) {
             return Share::decode(node).map(|share| Self::Share(share.0));
         }
         if node.as_str().is_some_and(|text| text.ends_with('s')) {
             return match Span::decode(node)? {
-                span if span > LONGEST_BUFFER => Err(Fault::new(node.origin, format!("a queue that lasts {span}"))
-                    .label(format!("expected at most {LONGEST_BUFFER}"))),
+                span if span > MAX_BUFFER => Err(SpannedError::new(node.origin, format!("a queue that lasts {span}"))
+                    .label(format!("expected at most {MAX_BUFFER}"))),
                 span => Ok(Self::Time(span)),
             };
         }
@@ -142,9 +142,9 @@ table! {
     /// Marking by RED on the queue that a packet finds.
     Red {
         /// No mark below this queue.
-        min: At<Threshold> = At::default_of(percent(25));
+        min: Located<Threshold> = Located::default_of(percent(25));
         /// Every packet is marked from this queue on.
-        max: At<Threshold> = At::default_of(percent(75));
+        max: Located<Threshold> = Located::default_of(percent(75));
         /// Probability of a mark just under `max`.
         probability: Share = Share(Decimal::ONE);
     }
@@ -154,7 +154,7 @@ table! {
     /// Marking by a step.
     Step {
         /// Every packet is marked from this queue on, none below.
-        step: At<Threshold>;
+        step: Located<Threshold>;
     }
 }
 
@@ -171,15 +171,15 @@ pub enum Ecn {
 
 /// Thresholds of marking, and its probability at the upper one.
 struct MarkThresholds {
-    min: At<Threshold>,
-    max: At<Threshold>,
+    min: Located<Threshold>,
+    max: Located<Threshold>,
     probability: Share,
 }
 
 impl MarkThresholds {
     /// Returns whether the file has one of them; otherwise both are defaults.
     fn are_set(&self) -> bool {
-        [self.min, self.max].iter().any(|at| at.origin != Origin::NOWHERE)
+        [self.min, self.max].iter().any(|at| at.origin != SourceSpan::NOWHERE)
     }
 }
 
@@ -197,7 +197,7 @@ impl Ecn {
 
 impl Field for Ecn {
     const EXPECTS: &'static str = "{ min = \"25%\", max = \"75%\" }, { step = \"100KB\" } or \"off\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "off" => Ok(Self::Off),
             Value::Table(_) if node.get("step").is_some() => Step::decode(node).map(Self::Step),
@@ -230,11 +230,11 @@ table! {
         /// Its occupancy never exceeds this.
         size: Bytes;
         /// Its drain rate as a share of the line rate, over 0 and at most 1.
-        drain: At<Share> = At::default_of(Share(Decimal::new(9, 1)));
+        drain: Located<Share> = Located::default_of(Share(Decimal::new(9, 1)));
         /// No mark below this occupancy.
-        min: At<Threshold> = At::default_of(percent(2));
+        min: Located<Threshold> = Located::default_of(percent(2));
         /// Every packet is marked from this occupancy on.
-        max: At<Threshold> = At::default_of(percent(60));
+        max: Located<Threshold> = Located::default_of(percent(60));
         /// Probability of a mark just under `max`.
         probability: Share = Share(Decimal::ONE);
     }
@@ -251,7 +251,7 @@ pub enum Phantom {
 
 impl Field for Phantom {
     const EXPECTS: &'static str = "{ size = \"22.4MB\", drain = 0.9, min = \"2%\", max = \"60%\" } or \"off\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "off" => Ok(Self::Off),
             Value::Table(_) => PhantomTable::decode(node).map(Self::On),
@@ -300,7 +300,7 @@ layered! {
     /// Every port of every switch. A host's own port queues without limit and never marks.
     Port {
         /// Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT of the network; `0.5bdp`: half of that.
-        buffer: At<Buffer> = At::default_of(Buffer::Bytes(Bytes::new(1 << 20)));
+        buffer: Located<PortBuffer> = Located::default_of(PortBuffer::Bytes(Bytes::new(1 << 20)));
         /// ECN marking by the queue.
         ecn: Ecn = Ecn::decode(&Node::empty_table())?, "Replaces it whole.";
         /// Phantom queue in addition to the real one; a packet is marked if either marks it.
@@ -309,11 +309,11 @@ layered! {
         control_priority: bool = false;
         /// Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
         /// Not with `[switch]`, nor where ports report themselves.
-        trim: At<OffOr<TrimTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        trim: Located<OffOr<TrimTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// CoDel in place of the FIFO. Not with another marking, `control_priority`, `trim`, `credit_queue` or `[switch]`.
-        codel: At<OffOr<CoDelTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        codel: Located<OffOr<CoDelTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// FQ-CoDel in place of the FIFO; the same limits.
-        fq_codel: At<OffOr<FqCoDelTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+        fq_codel: Located<OffOr<FqCoDelTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
         /// leaves, on the queue that it leaves behind (`dequeue`).
         mark_at: MarkTime = MarkTime::Enqueue;
@@ -321,7 +321,7 @@ layered! {
         /// ns-3).
         in_service: ServiceView = ServiceView::Remainder;
         /// Share of packets that a link loses by chance, under 1.
-        loss: At<Share> = At::default_of(Share(Decimal::ZERO));
+        loss: Located<Share> = Located::default_of(Share(Decimal::ZERO));
         /// Burst losses, in addition to `loss`.
         loss_bursts: OffOr<BurstTable> = OffOr::Off, "Replaces it whole.";
         /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
@@ -330,13 +330,13 @@ layered! {
     open {
         /// With `[switch]`: ingress limit, the buffer that packets of the cable may hold, as a multiple of the free
         /// shared buffer; at the limit its sender is paused, or packets are dropped. Either this or `xoff`.
-        alpha: At<Decimal>, "Takes the place of `xoff`.";
+        alpha: Located<Decimal>, "Takes the place of `xoff`.";
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
-        xoff: At<Bytes>, "Takes the place of `alpha`.";
+        xoff: Located<Bytes>, "Takes the place of `alpha`.";
         /// With `[switch]`: decrease of what is held after which the sender resumes. Either this or `xon`.
-        hysteresis: At<Bytes>, "Takes the place of `xon`.";
+        hysteresis: Located<Bytes>, "Takes the place of `xon`.";
         /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
-        xon: At<Bytes>, "Takes the place of `hysteresis`.";
+        xon: Located<Bytes>, "Takes the place of `hysteresis`.";
     }
     alone {
         /// A credit queue in addition to the data queue, in hosts too. `auto`: where the scheme's laws send credits.
@@ -362,21 +362,21 @@ layered! {
     /// Settings of one link class: the keys of `[port]`, without defaults.
     patch PortPatch;
     /// The settings of one port, nothing left open.
-    settings PortSettings { off: Off, resume: Resume, }
+    settings PortSettings { off: XoffThreshold, resume: XonThreshold, }
 }
 
 /// Keys that take each other's place.
 macro_rules! lay_gate {
     ($settings:expr, $patch:expr) => {
         if let Some(alpha) = $patch.alpha {
-            $settings.off = Off::Alpha(alpha);
+            $settings.off = XoffThreshold::Alpha(alpha);
         } else if let Some(bytes) = $patch.xoff {
-            $settings.off = Off::Bytes(bytes);
+            $settings.off = XoffThreshold::Bytes(bytes);
         }
         if let Some(bytes) = $patch.hysteresis {
-            $settings.resume = Resume::Less(bytes);
+            $settings.resume = XonThreshold::Less(bytes);
         } else if let Some(bytes) = $patch.xon {
-            $settings.resume = Resume::At(bytes);
+            $settings.resume = XonThreshold::At(bytes);
         }
     };
 }
@@ -418,14 +418,14 @@ impl PortOver {
     }
 
     /// Refuses two keys for one setting.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         check_tables!(self)
     }
 }
 
 impl PortPatch {
     /// Refuses two keys for one setting.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         check_gate!(self)
     }
 }
@@ -437,31 +437,31 @@ impl Port {
     }
 
     /// Refuses two keys for one setting.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         check_tables!(self)
     }
 
     /// Fills in the defaults for switches that share their buffers: ports then have no limit of their own.
     pub(crate) fn share(&mut self) {
-        if self.buffer.origin == Origin::NOWHERE {
-            self.buffer.value = Buffer::Unlimited;
+        if self.buffer.origin == SourceSpan::NOWHERE {
+            self.buffer.value = PortBuffer::Unlimited;
         }
         // The default thresholds are shares of a limit that is not there.
         if self.ecn.thresholds().is_some_and(|thresholds| !thresholds.are_set()) {
             self.ecn = Ecn::Off;
         }
         if self.alpha.is_none() && self.xoff.is_none() {
-            self.alpha = Some(At::default_of(ALPHA));
+            self.alpha = Some(Located::default_of(ALPHA));
         }
         if self.hysteresis.is_none() && self.xon.is_none() {
-            self.hysteresis = Some(At::default_of(HYSTERESIS));
+            self.hysteresis = Some(Located::default_of(HYSTERESIS));
         }
     }
 
     /// Removes the defaults that [`Port::share`] filled in.
     pub(crate) fn unshare(&mut self) {
-        self.alpha = self.alpha.filter(|alpha| alpha.origin != Origin::NOWHERE);
-        self.hysteresis = self.hysteresis.filter(|hysteresis| hysteresis.origin != Origin::NOWHERE);
+        self.alpha = self.alpha.filter(|alpha| alpha.origin != SourceSpan::NOWHERE);
+        self.hysteresis = self.hysteresis.filter(|hysteresis| hysteresis.origin != SourceSpan::NOWHERE);
     }
 
     /// Returns whether the file has a key that applies only to switches with a shared buffer.
@@ -476,13 +476,14 @@ impl Port {
 
     /// Returns whether some buffer is a multiple of a bandwidth-delay product.
     pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
-        LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
+        LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, PortBuffer::Bdp(_)))
     }
 
     /// The settings of a class under a scheme: the file's, the scheme's, the file's for the class, the scheme's
     /// for the class, each over those before.
     pub fn settings(&self, class: LinkClass, over: Option<&PortOver>) -> PortSettings {
-        let (off, resume) = (Off::Alpha(At::default_of(ALPHA)), Resume::Less(At::default_of(HYSTERESIS)));
+        let (off, resume) =
+            (XoffThreshold::Alpha(Located::default_of(ALPHA)), XonThreshold::Less(Located::default_of(HYSTERESIS)));
         let mut settings = PortSettings::of(self, off, resume);
         lay_gate!(settings, self);
         if let Some(over) = over {
@@ -510,35 +511,35 @@ impl PortSettings {
         let is_fifo = self.codel.as_ref().is_none() && self.fq_codel.as_ref().is_none();
         let min = self.ecn.thresholds().filter(|thresholds| is_fifo || thresholds.are_set())?.min;
         match (min.value, self.buffer.value) {
-            (Threshold::Share(_), Buffer::Bdp(_)) => None,
+            (Threshold::Share(_), PortBuffer::Bdp(_)) => None,
             (Threshold::Time(span), _) => rate.map(|rate| rate.bytes_in(span)),
-            (min, Buffer::Bytes(size)) => Some(min.of(size, Rate::MAX)),
-            (min, Buffer::Bdp(_) | Buffer::Unlimited) => Some(min.of(Bytes::ZERO, Rate::MAX)),
+            (min, PortBuffer::Bytes(size)) => Some(min.of(size, Rate::MAX)),
+            (min, PortBuffer::Bdp(_) | PortBuffer::Unlimited) => Some(min.of(Bytes::ZERO, Rate::MAX)),
         }
     }
 
     /// The fault of a threshold in per cent of an unlimited buffer. The default thresholds are in per cent, too.
-    fn relative_to_nothing(&self, threshold: At<Threshold>) -> Fault {
-        let said = threshold.origin != Origin::NOWHERE;
+    fn relative_to_nothing(&self, threshold: Located<Threshold>) -> SpannedError {
+        let said = threshold.origin != SourceSpan::NOWHERE;
         let (what, label) = if said {
             ("marks in per cent of an unlimited buffer begin nowhere", "expected a size, or a time")
         } else {
             ("marks begin at 25 % of the buffer by default, and an unlimited buffer has no 25 %", "unlimited")
         };
-        let fault = Fault::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
+        let fault = SpannedError::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
         let fault = fault.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
         // With [switch] only the shared buffer has a limit, and the file has no `unlimited`.
-        let unsaid = self.buffer.origin == Origin::NOWHERE;
+        let unsaid = self.buffer.origin == SourceSpan::NOWHERE;
         if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
     }
 
     /// The queue discipline. The default thresholds of `ecn` do not apply to CoDel, which marks by itself.
-    fn discipline(&self) -> Result<Discipline, Fault> {
+    fn discipline(&self) -> Result<Discipline, SpannedError> {
         let (codel, fq_codel) = (self.codel.as_ref(), self.fq_codel.as_ref());
         let (name, at, discipline) = match (codel, fq_codel) {
             (None, None) => return Ok(Discipline::Fifo),
             (Some(_), Some(_)) => {
-                return Err(Fault::new(self.fq_codel.origin, "a port has one queue discipline")
+                return Err(SpannedError::new(self.fq_codel.origin, "a port has one queue discipline")
                     .label("expected false next to `codel`")
                     .at_least(self.codel.origin)
                     .help("a scheme or a link class that chooses one sets the other to false"));
@@ -556,38 +557,39 @@ impl PortSettings {
             (self.trim.as_ref().is_some(), "trim", "trim = false"),
         ];
         match other.iter().find(|(is_set, ..)| *is_set) {
-            Some((_, key, off)) => {
-                Err(Fault::new(at, format!("`{name}` does not go with `{key}`"))
-                    .label(format!("expected false, or {off}")))
-            }
+            Some((_, key, off)) => Err(SpannedError::new(at, format!("`{name}` does not go with `{key}`"))
+                .label(format!("expected false, or {off}"))),
             None => Ok(discipline),
         }
     }
 
     /// The place in the file of the queue discipline.
-    pub(crate) fn discipline_origin(&self) -> Origin {
+    pub(crate) fn discipline_origin(&self) -> SourceSpan {
         if self.codel.as_ref().is_some() { self.codel.origin } else { self.fq_codel.origin }
     }
 
     /// Returns the simulator's settings.
-    pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
+    pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, SpannedError> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
         let marks = |thresholds: &MarkThresholds, size: Bytes| {
             let MarkThresholds { min, max, probability } = thresholds;
             let (low, high) = (min.of(size, rate), max.of(size, rate));
             if low > high {
-                return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
-                    .label(format!("expected at most {high}"))
-                    .at_least(max.origin));
+                return Err(SpannedError::new(
+                    min.origin,
+                    format!("marking would begin at {low} and be certain from {high}"),
+                )
+                .label(format!("expected at most {high}"))
+                .at_least(max.origin));
             }
             Ok(fabric::Ecn { min: low, max: high, max_probability: probability.0.frac() })
         };
         let size = self.buffer.bytes(rate, rtt);
         let buffer = size.unwrap_or(Bytes::MAX);
-        if size.is_some_and(|size| rate.time_for(size) > LONGEST_BUFFER) {
-            return Err(Fault::new(
+        if size.is_some_and(|size| rate.tx_time(size) > MAX_BUFFER) {
+            return Err(SpannedError::new(
                 self.buffer.origin,
-                format!("a buffer of {buffer} at {rate} lasts over {LONGEST_BUFFER}"),
+                format!("a buffer of {buffer} at {rate} lasts over {MAX_BUFFER}"),
             )
             .label("expected less, or \"unlimited\""));
         }
@@ -609,7 +611,7 @@ impl PortSettings {
                 let drained = rate.scaled(drain);
                 if drained < fabric::SLOWEST {
                     let what = format!("a phantom queue at {rate} that drains at {drained}");
-                    return Err(Fault::new(phantom.drain.origin, what)
+                    return Err(SpannedError::new(phantom.drain.origin, what)
                         .label(format!("expected a share that leaves at least {}", fabric::SLOWEST)));
                 }
                 Some(fabric::Phantom {
@@ -624,9 +626,8 @@ impl PortSettings {
         };
         let loss = self.loss.0.frac();
         if loss >= Frac::ONE {
-            return Err(
-                Fault::new(self.loss.origin, "a link cannot lose every packet").label("expected a share under 1")
-            );
+            return Err(SpannedError::new(self.loss.origin, "a link cannot lose every packet")
+                .label("expected a share under 1"));
         }
         let trim = self.trim.as_ref().map(|trim| trim.config(self.trim.origin, buffer, rate)).transpose()?;
         Ok(PortConfig {

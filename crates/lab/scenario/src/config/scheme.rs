@@ -1,12 +1,12 @@
 //! `[schemes.*]`: the laws of a scheme, their parameters, and the scheme's changes to ports and hosts.
 
-use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check, check_pairs};
+use laws::catalog::{LawKind, ParamValue as LawValue, Quantity, SettingError, check, check_pairs};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
-use crate::decode::{At, Changes, Field, Named, table};
-use crate::error::{Fault, Origin};
+use crate::decode::{Changes, Field, Located, NamedValues, table};
+use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -26,12 +26,12 @@ pub(crate) const LAW_PARAMS: &str = "LawParams";
 
 /// Parameters of one law, with the text that each was read from.
 #[derive(Clone, PartialEq, Debug)]
-pub struct LawParams(Named<Node>);
+pub struct LawParams(NamedValues<Node>);
 
 impl Field for LawParams {
     const EXPECTS: &'static str = "a table of a law's parameters";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        Named::decode(node).map(Self)
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
+        NamedValues::decode(node).map(Self)
     }
     fn encode(&self) -> Value {
         self.0.encode()
@@ -52,11 +52,11 @@ table! {
         /// Its name in tables and plots; by default the law's.
         label: Option<String> = None;
         /// The law of all flows. Either this or both `intra` and `inter`.
-        law: Option<At<LawName>> = None;
+        law: Option<Located<LawName>> = None;
         /// The law of flows inside a datacenter.
-        intra: Option<At<LawName>> = None;
+        intra: Option<Located<LawName>> = None;
         /// The law of flows between datacenters.
-        inter: Option<At<LawName>> = None;
+        inter: Option<Located<LawName>> = None;
         /// Changes to `[port]`.
         port: Option<PortOver> = None;
         /// Changes to `[host]`.
@@ -66,9 +66,9 @@ table! {
         /// LSCC's controllers at long-haul links, around any law that receives notifications or marks.
         lscc: Option<Lscc> = None;
         /// SWING's relays in long-haul links, under any law.
-        swing: At<OffOr<SwingTable>> = At::default_of(OffOr::Off);
+        swing: Located<OffOr<SwingTable>> = Located::default_of(OffOr::Off);
         /// Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them.
-        params: At<Named<LawParams>> = At::default_of(Named::default());
+        params: Located<NamedValues<LawParams>> = Located::default_of(NamedValues::default());
         /// Parameters of flows inside a datacenter alone, over those of their law in `params`.
         intra_params: Option<LawParams> = None;
         /// Parameters of flows between datacenters alone, over those of their law in `params`.
@@ -78,24 +78,25 @@ table! {
 
 impl Scheme {
     /// The laws of flows inside a datacenter and between two.
-    pub(crate) fn laws(&self) -> Result<(&LawName, &LawName), Fault> {
+    pub(crate) fn laws(&self) -> Result<(&LawName, &LawName), SpannedError> {
         let [(_, intra), (_, inter)] = self.by_class()?;
         Ok((&intra.value, &inter.value))
     }
 
     /// Returns the law of each class of flows, with its place in the file.
-    pub(crate) fn by_class(&self) -> Result<[(FlowClass, &At<LawName>); 2], Fault> {
+    pub(crate) fn by_class(&self) -> Result<[(FlowClass, &Located<LawName>); 2], SpannedError> {
         match (&self.law, &self.intra, &self.inter) {
             (Some(law), None, None) => Ok([(FlowClass::Intra, law), (FlowClass::Inter, law)]),
             (None, Some(intra), Some(inter)) => Ok([(FlowClass::Intra, intra), (FlowClass::Inter, inter)]),
             (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
-                Err(Fault::new(other.origin, "a scheme has either `law` or `intra` and `inter`")
+                Err(SpannedError::new(other.origin, "a scheme has either `law` or `intra` and `inter`")
                     .label("and also `law`"))
             }
             (None, Some(one), None) | (None, None, Some(one)) => {
-                Err(Fault::new(one.origin, "`intra` and `inter` come together").label("the other one is missing"))
+                Err(SpannedError::new(one.origin, "`intra` and `inter` come together")
+                    .label("the other one is missing"))
             }
-            (None, None, None) => Err(Fault::new(Origin::NOWHERE, "a scheme has no law")
+            (None, None, None) => Err(SpannedError::new(SourceSpan::NOWHERE, "a scheme has no law")
                 .help("give it law = \"unocc\", or intra = \"mprdma\" and inter = \"bbr\"")),
         }
     }
@@ -113,7 +114,7 @@ impl Scheme {
     }
 
     /// Returns the parameters of a class's law that the file sets, as written there.
-    pub(crate) fn written(&self, class: FlowClass, law: &str) -> Named<Node> {
+    pub(crate) fn written(&self, class: FlowClass, law: &str) -> NamedValues<Node> {
         let own = match class {
             FlowClass::Intra => &self.intra_params,
             FlowClass::Inter => &self.inter_params,
@@ -137,13 +138,17 @@ impl Scheme {
     }
 
     /// The parameters that the file sets of a class's law.
-    pub(crate) fn settings(&self, class: FlowClass, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
+    pub(crate) fn settings(
+        &self,
+        class: FlowClass,
+        law: LawKind,
+    ) -> Result<Vec<(String, Setting, Located<()>)>, SpannedError> {
         let params = self.written(class, law.info().name);
-        let read = |(name, node): &(At<String>, Node)| {
+        let read = |(name, node): &(Located<String>, Node)| {
             let setting = law_setting(law, name, node)?;
-            Ok((name.value.clone(), setting, At { value: (), origin: node.origin }))
+            Ok((name.value.clone(), setting, Located { value: (), origin: node.origin }))
         };
-        let settings = params.0.iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
+        let settings = params.0.iter().map(read).collect::<Result<Vec<_>, SpannedError>>()?;
         let values = settings.iter().filter_map(|(name, setting, _)| match setting {
             Setting::Value(value) => Some((name.as_str(), *value)),
             Setting::Port => None,
@@ -151,20 +156,22 @@ impl Scheme {
         if let Err(error @ SettingError::OutOfOrder { low: (low, _), high: (high, _), .. }) = check_pairs(law, values) {
             // One of the two at least is the file's, the defaults being in order; of two, the first is named.
             let given = settings.iter().find(|(name, ..)| [low.name, high.name].contains(&name.as_str()));
-            let at = given.map_or(Origin::NOWHERE, |(.., at)| at.origin);
-            return Err(Fault::new(at, error.to_string()).label(format!("`{}` is over `{}`", low.name, high.name)));
+            let at = given.map_or(SourceSpan::NOWHERE, |(.., at)| at.origin);
+            return Err(
+                SpannedError::new(at, error.to_string()).label(format!("`{}` is over `{}`", low.name, high.name))
+            );
         }
         Ok(settings)
     }
 
     /// Refuses laws and parameters that do not exist. `brought` are the laws that the catalog does not have.
-    pub(crate) fn check(&self, brought: &Named<BroughtLaw>) -> Result<(), Fault> {
+    pub(crate) fn check(&self, brought: &NamedValues<BroughtLaw>) -> Result<(), SpannedError> {
         let (intra, inter) = self.laws()?;
         let own = if intra == inter { vec![intra] } else { vec![intra, inter] };
         for (name, _) in &self.params.value.0 {
             if !own.iter().any(|law| law.name() == name.value) {
                 let names = own.iter().map(|law| law.name());
-                return Err(Fault::new(name.origin, format!("this scheme does not run a law `{}`", name.value))
+                return Err(SpannedError::new(name.origin, format!("this scheme does not run a law `{}`", name.value))
                     .label("not a law of this scheme")
                     .suggest(name, names));
             }
@@ -175,9 +182,8 @@ impl Scheme {
         if let Some(lscc) = &self.lscc {
             lscc.check()?;
             if self.swing.as_ref().is_some() {
-                return Err(
-                    Fault::new(lscc.period.origin, "a scheme has either `lscc` or `swing`").label("and also `swing`")
-                );
+                return Err(SpannedError::new(lscc.period.origin, "a scheme has either `lscc` or `swing`")
+                    .label("and also `swing`"));
             }
         }
         let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
@@ -196,7 +202,7 @@ impl Scheme {
                 .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));
             heard |= near.is_some();
             if let (Some((_, _, at)), true) = (near, silent) {
-                return Err(Fault::new(
+                return Err(SpannedError::new(
                     at.origin,
                     "`near_loop` hears of LSCC's near end, and nothing here tells of it",
                 )
@@ -204,7 +210,7 @@ impl Scheme {
             }
         }
         if let (Some(lscc), false, false) = (&self.lscc, silent, heard) {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 lscc.period.origin,
                 "LSCC's near end sends reports of ports, and no law here reads them",
             )
@@ -228,10 +234,10 @@ impl Scheme {
 }
 
 /// Reads one parameter of a law.
-pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {
+pub(crate) fn law_setting(law: LawKind, name: &Located<String>, node: &Node) -> Result<Setting, SpannedError> {
     let info = law.info();
     let Some(param) = info.param(name) else {
-        return Err(Fault::new(name.origin, format!("{} has no parameter `{}`", info.title, name.value))
+        return Err(SpannedError::new(name.origin, format!("{} has no parameter `{}`", info.title, name.value))
             .label("unknown parameter")
             .suggest(name, info.params.iter().map(|param| param.name)));
     };
@@ -244,7 +250,8 @@ pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<S
         format!("{} to {}", param.lowest, param.highest)
     };
     let described = |within: &str| format!("{}'s `{}`{within}: {}", info.title, param.name, param.doc);
-    let outside = |said: String| Fault::new(node.origin, said).label(format!("expected {range}")).help(described(""));
+    let outside =
+        |said: String| SpannedError::new(node.origin, said).label(format!("expected {range}")).help(described(""));
     if let (Quantity::Count, &Value::Integer(number @ ..0)) = (param.quantity, &node.value) {
         return Err(outside(format!("{}'s `{}` is {number}; it must be {range}", info.title, param.name)));
     }

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
 use crate::class::FlowClass;
-use crate::decode::{At, Field, table, unexpected};
-use crate::error::Fault;
+use crate::decode::{Field, Located, table, unexpected};
+use crate::error::SpannedError;
 use crate::quantity::write_bytes;
 use crate::tree::{Node, Value};
 
@@ -24,7 +24,7 @@ pub enum FlowChoice {
 
 impl Field for FlowChoice {
     const EXPECTS: &'static str = "\"all\", \"none\", how many of the first, or an array of flow numbers";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "all" => Ok(Self::All),
             Value::String(word) if word == "none" => Ok(Self::None),
@@ -54,15 +54,15 @@ table! {
         /// Ports whose queues are sampled and whose pauses are recorded: a link such as `dc0.border>dc1.border#0`
         /// (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards
         /// the receivers of incasts.
-        ports: Vec<At<String>> = Vec::new();
+        ports: Vec<Located<String>> = Vec::new();
         /// Switches whose shared buffer is sampled: a name such as `dc1.border`, `tier:border` for all of a tier (`edge`, `aggregation`, `core`, `border`, `relay`), or `all`.
-        switches: Vec<At<String>> = Vec::new();
+        switches: Vec<Located<String>> = Vec::new();
         /// Flows whose rate and window are sampled.
-        flows: At<FlowChoice> = At::default_of(FlowChoice::None);
+        flows: Located<FlowChoice> = Located::default_of(FlowChoice::None);
         /// Flows whose packets' one-way delays are compared with what their senders knew when they left: the last
         /// one-way delay that On-Ramp measured, and the last RTT. Needs `[switch]` and no interval; not where ports
         /// report themselves (INT).
-        predictors: At<FlowChoice> = At::default_of(FlowChoice::None);
+        predictors: Located<FlowChoice> = Located::default_of(FlowChoice::None);
         /// Time over which Jain's index compares the data delivered by sampled flows: a whole number of intervals, at
         /// least one. If not given, the longest base RTT.
         fairness_window: Option<Span> = None;
@@ -85,7 +85,7 @@ pub struct SizeRange {
 impl Field for SizeRange {
     const EXPECTS: &'static str =
         "a range of sizes such as \"0..100KB\", \"1MB..\", \"inter 1MB..\" or \"NAME: ..100KB\" with a traffic's name";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let Some(text) = node.as_str() else { return Err(unexpected::<Self>(node)) };
         let (traffic, text) = text.rsplit_once(':').map_or((None, text), |(name, rest)| (Some(name.trim()), rest));
         let class =
@@ -103,7 +103,7 @@ impl Field for SizeRange {
         let high = if high.trim().is_empty() { None } else { Some(read(high)?) };
         if high.is_some_and(|high| high <= low) {
             return Err(
-                Fault::new(node.origin, "this range holds no size").label(format!("expected {}", Self::EXPECTS))
+                SpannedError::new(node.origin, "this range holds no size").label(format!("expected {}", Self::EXPECTS))
             );
         }
         Ok(Self { traffic: traffic.map(str::to_owned), class, low, high })

@@ -8,8 +8,8 @@ use units::Bytes;
 use super::host::PortReports;
 use super::layered::layered;
 use super::{Auto, OffOr};
-use crate::decode::{At, Field, table};
-use crate::error::Fault;
+use crate::decode::{Field, Located, table};
+use crate::error::SpannedError;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -23,14 +23,14 @@ pub(crate) enum SwitchBuffers {
 
 /// Buffer of a whole switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pool {
+pub enum SwitchBuffer {
     /// A number of bytes.
     Bytes(Bytes),
     /// Without limit.
     Unlimited,
 }
 
-impl Pool {
+impl SwitchBuffer {
     /// In bytes; [`Bytes::MAX`] without limit.
     pub fn bytes(self) -> Bytes {
         match self {
@@ -40,9 +40,9 @@ impl Pool {
     }
 }
 
-impl Field for Pool {
+impl Field for SwitchBuffer {
     const EXPECTS: &'static str = "a size such as \"32MiB\", or \"unlimited\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         if node.as_str() == Some("unlimited") { Ok(Self::Unlimited) } else { Bytes::decode(node).map(Self::Bytes) }
     }
     fn encode(&self) -> Value {
@@ -84,12 +84,12 @@ layered! {
     /// Switches whose ports share one buffer. Without this table every port has a queue of its own.
     Switch {
         /// Room for all packets that wait in a switch.
-        buffer: At<Pool> = At::default_of(Pool::Bytes(Bytes::new(32 << 20)));
+        buffer: Located<SwitchBuffer> = Located::default_of(SwitchBuffer::Bytes(Bytes::new(32 << 20)));
         /// Part of `buffer` that is reserved for each ingress port and data class in use.
-        reserve: At<Bytes> = At::default_of(Bytes::new(4_096));
+        reserve: Located<Bytes> = Located::default_of(Bytes::new(4_096));
         /// Egress limit, as a multiple of the free shared buffer: a packet is dropped where its egress queue holds this
         /// much, or `off`.
-        egress_alpha: At<OffOr<Decimal>> = At::default_of(OffOr::Off);
+        egress_alpha: Located<OffOr<Decimal>> = Located::default_of(OffOr::Off);
         /// Lets ports report themselves to packets that request it (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
         /// Lets ports of these switches mark; with false none does, whatever `[port]` sets.
@@ -164,7 +164,7 @@ macro_rules! of_tier {
 
 impl Switch {
     /// With every default.
-    pub(crate) fn of_defaults() -> Result<Self, Fault> {
+    pub(crate) fn of_defaults() -> Result<Self, SpannedError> {
         Self::decode(&Node::empty_table())
     }
 
@@ -185,9 +185,9 @@ impl Switch {
 
 impl SwitchSettings {
     /// Refuses settings that let no packet pass.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if self.egress_alpha.value().is_some_and(Decimal::is_zero) {
-            return Err(Fault::new(self.egress_alpha.origin, "with `egress_alpha` 0 every packet is dropped")
+            return Err(SpannedError::new(self.egress_alpha.origin, "with `egress_alpha` 0 every packet is dropped")
                 .label("expected over 0, or \"off\""));
         }
         Ok(())

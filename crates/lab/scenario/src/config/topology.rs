@@ -8,8 +8,8 @@ use fabric::LinkClass;
 use serde_json::{Value as Json, json};
 use units::{Rate, Span};
 
-use crate::decode::{At, Field, kinds, table, unexpected};
-use crate::error::Fault;
+use crate::decode::{Field, Located, kinds, table, unexpected};
+use crate::error::SpannedError;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -45,15 +45,15 @@ table! {
         /// Number of trees.
         datacenters: NonZeroU16 = count(2);
         /// Ports of a switch, even: a tree has k pods of k/2 edge and k/2 aggregation switches and (k/2)^2 core switches.
-        k: At<Arity> = At::default_of(Arity(8));
+        k: Located<Arity> = Located::default_of(Arity(8));
         /// Hosts of one edge switch; by default k/2.
         hosts_per_edge: Option<NonZeroU16> = None;
         /// Rate of every link that has no rate of its own.
-        rate: At<Rate> = At::default_of(Rate::from_gbps(100));
+        rate: Located<Rate> = Located::default_of(Rate::from_gbps(100));
         /// Rate of hosts' links; by default `rate`.
         host_rate: Option<Rate> = None;
         /// Rate of links between edge and aggregation; by default `rate`. Either this or `oversubscription`.
-        edge_rate: Option<At<Rate>> = None;
+        edge_rate: Option<Located<Rate>> = None;
         /// Rate of links between aggregation and core; by default `rate`.
         core_rate: Option<Rate> = None;
         /// Rate of links between core and border; by default `rate`.
@@ -61,15 +61,15 @@ table! {
         /// Rate of each link between datacenters; by default `rate`.
         inter_rate: Option<Rate> = None;
         /// Capacity of an edge switch's hosts over that of its uplinks: sets `edge_rate`.
-        oversubscription: Option<At<Decimal>> = None;
+        oversubscription: Option<Located<Decimal>> = None;
         /// Propagation delay of every link inside a datacenter, over zero; 1us if `intra_rtt` is not given.
-        link_delay: Option<At<Span>> = None;
+        link_delay: Option<Located<Span>> = None;
         /// Base RTT between pods, of a full packet and its acknowledgement: solves `link_delay`, to 12 ps.
-        intra_rtt: Option<At<Span>> = None;
+        intra_rtt: Option<Located<Span>> = None;
         /// Propagation delay of links between datacenters; either this or `inter_rtt`.
-        inter_delay: Option<At<Span>> = None;
+        inter_delay: Option<Located<Span>> = None;
         /// Base RTT between datacenters: solves `inter_delay`, to 2 ps; 2ms if neither is given.
-        inter_rtt: Option<At<Span>> = None;
+        inter_rtt: Option<Located<Span>> = None;
         /// Parallel links from each core switch to its border switch.
         border_links_per_core: NonZeroU16 = count(8);
         /// Parallel links between every two borders.
@@ -83,15 +83,15 @@ table! {
     /// The links between two datacenters, where they differ from the others.
     InterPair {
         /// The two datacenters, from 0.
-        between: At<Vec<u16>>;
+        between: Located<Vec<u16>>;
         /// Number of links; by default `inter_links`.
         links: Option<NonZeroU16> = None;
         /// Rate of each; by default `inter_rate`.
         rate: Option<Rate> = None;
         /// Propagation delay; either this or `rtt`, by default as all.
-        delay: Option<At<Span>> = None;
+        delay: Option<Located<Span>> = None;
         /// Base RTT between the two: solves `delay`.
-        rtt: Option<At<Span>> = None;
+        rtt: Option<Located<Span>> = None;
     }
 }
 
@@ -105,15 +105,15 @@ table! {
         /// Racks, each with an edge switch, of a pod.
         tors: NonZeroU16;
         /// Aggregation switches of a pod; 0, where several trees have one pod and no core, joins edge switches to the border.
-        aggs: At<u16>;
+        aggs: Located<u16>;
         /// Core switches of a tree, a multiple of `aggs`; needed where there are several pods.
-        cores: At<u16> = At::default_of(0);
+        cores: Located<u16> = Located::default_of(0);
         /// Hosts of a rack, one number or a list with one for each rack of a tree.
-        hosts_per_tor: At<EachHost<NonZeroU16>>;
+        hosts_per_tor: Located<EachHost<NonZeroU16>>;
         /// Rate of every link that has no rate of its own.
         rate: Rate = Rate::from_gbps(100);
         /// Rate of each host's link, one or a list with one for each host of a tree; by default `rate`.
-        host_rate: Option<At<EachHost<Rate>>> = None;
+        host_rate: Option<Located<EachHost<Rate>>> = None;
         /// Rate of links between edge and aggregation; by default `rate`.
         edge_rate: Option<Rate> = None;
         /// Parallel links from an edge to an aggregation switch.
@@ -125,13 +125,13 @@ table! {
         /// Parallel links from each core switch (without core: each spine) to the border switch.
         border_links: NonZeroU16 = NonZeroU16::MIN;
         /// Propagation delay of every link inside a datacenter, over zero.
-        link_delay: At<Span> = At::default_of(Span::from_us(1));
+        link_delay: Located<Span> = Located::default_of(Span::from_us(1));
         /// Rate of each link between datacenters; by default `rate`.
         inter_rate: Option<Rate> = None;
         /// Parallel links between every two borders.
         inter_links: NonZeroU16 = NonZeroU16::MIN;
         /// Propagation delay of links between datacenters, over zero.
-        inter_delay: At<Span> = At::default_of(Span::from_ms(1));
+        inter_delay: Located<Span> = Located::default_of(Span::from_ms(1));
     }
 }
 
@@ -154,10 +154,10 @@ impl<T: Copy> EachHost<T> {
     }
 
     /// Refuses a list of another length.
-    pub(crate) fn check(at: &At<Self>, hosts: usize) -> Result<(), Fault> {
+    pub(crate) fn check(at: &Located<Self>, hosts: usize) -> Result<(), SpannedError> {
         match &at.value {
             Self::Each(values) if values.len() != hosts => {
-                Err(Fault::new(at.origin, format!("{} values for {hosts} hosts", values.len()))
+                Err(SpannedError::new(at.origin, format!("{} values for {hosts} hosts", values.len()))
                     .label(format!("expected one value, or {hosts}")))
             }
             _ => Ok(()),
@@ -167,7 +167,7 @@ impl<T: Copy> EachHost<T> {
 
 impl<T: Field> Field for EachHost<T> {
     const EXPECTS: &'static str = T::EXPECTS;
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match node.value {
             Value::Array(_) => Vec::decode(node).map(Self::Each),
             _ => T::decode(node).map(Self::Same),
@@ -192,13 +192,13 @@ table! {
         /// Hosts on the right, numbered after those on the left.
         right: NonZeroU16;
         /// Rate of the link between the switches.
-        rate: At<Rate> = At::default_of(Rate::from_gbps(100));
+        rate: Located<Rate> = Located::default_of(Rate::from_gbps(100));
         /// Its propagation delay.
-        delay: At<Span> = At::default_of(Span::from_us(1));
+        delay: Located<Span> = Located::default_of(Span::from_us(1));
         /// Rate of each host's link, one or a list; by default `rate`.
-        host_rate: Option<At<EachHost<Rate>>> = None;
+        host_rate: Option<Located<EachHost<Rate>>> = None;
         /// Propagation delay of each host's link, one or a list.
-        host_delay: At<EachHost<Span>> = At::default_of(EachHost::Same(Span::from_us(1)));
+        host_delay: Located<EachHost<Span>> = Located::default_of(EachHost::Same(Span::from_us(1)));
         /// Puts the sides into two datacenters, with the link between them as the long haul.
         two_datacenters: bool = false;
     }
@@ -208,20 +208,20 @@ table! {
     /// `kind = "single-switch"`: hosts on one switch.
     SingleSwitch {
         /// Number of hosts, at least 2.
-        hosts: At<NonZeroU16>;
+        hosts: Located<NonZeroU16>;
         /// Rate of each host's link, one or a list.
-        rate: At<EachHost<Rate>> = At::default_of(EachHost::Same(Rate::from_gbps(100)));
+        rate: Located<EachHost<Rate>> = Located::default_of(EachHost::Same(Rate::from_gbps(100)));
         /// Propagation delay of each host's link, one or a list.
-        delay: At<EachHost<Span>> = At::default_of(EachHost::Same(Span::from_us(1)));
+        delay: Located<EachHost<Span>> = Located::default_of(EachHost::Same(Span::from_us(1)));
     }
 }
 
 impl Field for LinkClass {
     const EXPECTS: &'static str = "a link class such as \"inter\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let Some(name) = node.as_str() else { return Err(unexpected::<Self>(node)) };
         Self::from_name(name).ok_or_else(|| {
-            Fault::new(node.origin, format!("unknown link class `{name}`"))
+            SpannedError::new(node.origin, format!("unknown link class `{name}`"))
                 .label("unknown link class")
                 .suggest(name, Self::ALL.map(Self::name))
         })
@@ -236,14 +236,14 @@ impl Field for LinkClass {
 
 /// Refuses two keys for one setting.
 pub(super) fn either<T, U>(
-    one: Option<&At<T>>,
+    one: Option<&Located<T>>,
     name: &str,
-    other: Option<&At<U>>,
+    other: Option<&Located<U>>,
     other_name: &str,
-) -> Result<(), Fault> {
+) -> Result<(), SpannedError> {
     match (one, other) {
         (Some(_), Some(other)) => {
-            Err(Fault::new(other.origin, format!("`{name}` and `{other_name}` say the same: give one"))
+            Err(SpannedError::new(other.origin, format!("`{name}` and `{other_name}` say the same: give one"))
                 .label(format!("and also `{name}`")))
         }
         _ => Ok(()),
@@ -252,7 +252,7 @@ pub(super) fn either<T, U>(
 
 impl Topology {
     /// Refuses combinations that single values cannot show.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), SpannedError> {
         match self {
             Self::FatTrees(trees) => trees.check(),
             Self::Clos(clos) => clos.check(),
@@ -266,9 +266,8 @@ impl Topology {
             Self::SingleSwitch(single) => {
                 let hosts = usize::from(single.hosts.get());
                 if hosts < 2 {
-                    return Err(
-                        Fault::new(single.hosts.origin, "one host has nobody to send to").label("expected at least 2")
-                    );
+                    return Err(SpannedError::new(single.hosts.origin, "one host has nobody to send to")
+                        .label("expected at least 2"));
                 }
                 EachHost::check(&single.rate, hosts)?;
                 EachHost::check(&single.delay, hosts)
@@ -291,12 +290,12 @@ impl Arity {
 
 impl Field for Arity {
     const EXPECTS: &'static str = "an even number, 2 to 128";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let Value::Integer(k) = node.value else { return Err(unexpected::<Self>(node)) };
         match u16::try_from(k) {
             Ok(even @ 2..=128) if even % 2 == 0 => Ok(Self(even)),
             _ => {
-                let fault = Fault::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
+                let fault = SpannedError::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
                     .label(format!("expected {}", Self::EXPECTS));
                 Err(if (1..128).contains(&k) { fault.help(format!("did you mean {}?", k + 1)) } else { fault })
             }
@@ -311,13 +310,13 @@ impl Field for Arity {
 }
 
 impl FatTrees {
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), SpannedError> {
         either(self.edge_rate.as_ref(), "edge_rate", self.oversubscription.as_ref(), "oversubscription")?;
         either(self.link_delay.as_ref(), "link_delay", self.intra_rtt.as_ref(), "intra_rtt")?;
         either(self.inter_delay.as_ref(), "inter_delay", self.inter_rtt.as_ref(), "inter_rtt")?;
         if let Some(at) = self.oversubscription.filter(|at| at.is_zero()) {
             return Err(
-                Fault::new(at.origin, "an oversubscription of 0 needs endless uplinks").label("expected over 0")
+                SpannedError::new(at.origin, "an oversubscription of 0 needs endless uplinks").label("expected over 0")
             );
         }
         for pair in &self.inter {
@@ -326,7 +325,7 @@ impl FatTrees {
             match pair.between.as_slice() {
                 &[a, b] if a != b && a < last && b < last => {}
                 _ => {
-                    return Err(Fault::new(pair.between.origin, "`between` names two datacenters")
+                    return Err(SpannedError::new(pair.between.origin, "`between` names two datacenters")
                         .label(format!("expected two different numbers from 0 to {}", last - 1)));
                 }
             }
@@ -346,14 +345,14 @@ impl Clos {
         (0..self.racks()).filter_map(|rack| self.hosts_per_tor.of(rack).map(NonZeroU16::get)).collect()
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), SpannedError> {
         let racks = self.racks();
         if let EachHost::Each(values) = &self.hosts_per_tor.value
             && values.len() != racks
         {
             let message = format!("{} numbers for {racks} racks of a tree", values.len());
             return Err(
-                Fault::new(self.hosts_per_tor.origin, message).label(format!("expected one number, or {racks}"))
+                SpannedError::new(self.hosts_per_tor.origin, message).label(format!("expected one number, or {racks}"))
             );
         }
         if let Some(rates) = &self.host_rate {
@@ -361,18 +360,21 @@ impl Clos {
         }
         let (cores, aggs, pods) = (*self.cores, *self.aggs, self.pods.get());
         if aggs == 0 && (self.datacenters.get() == 1 || pods > 1 || cores > 0) {
-            return Err(Fault::new(self.aggs.origin, "no aggregation switch joins the edge switches of a pod")
+            return Err(SpannedError::new(self.aggs.origin, "no aggregation switch joins the edge switches of a pod")
                 .label("expected 1 or more")
                 .help("0 is for several datacenters of one pod without core switches, whose border joins them"));
         }
         if cores == 0 && pods > 1 {
-            return Err(Fault::new(self.cores.origin, format!("{pods} pods have no core switches that join them"))
-                .label("expected a multiple of `aggs`")
-                .help(format!("give cores = {aggs}, or any multiple of it")));
+            return Err(SpannedError::new(
+                self.cores.origin,
+                format!("{pods} pods have no core switches that join them"),
+            )
+            .label("expected a multiple of `aggs`")
+            .help(format!("give cores = {aggs}, or any multiple of it")));
         }
         if aggs > 0 && !cores.is_multiple_of(aggs) {
             let message = format!("{cores} core switches are no multiple of the {aggs} aggregation switches of a pod");
-            return Err(Fault::new(self.cores.origin, message).label("expected a multiple of `aggs`"));
+            return Err(SpannedError::new(self.cores.origin, message).label("expected a multiple of `aggs`"));
         }
         Ok(())
     }

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
 use crate::class::FlowClass;
-use crate::decode::{At, Field, kinds, table, unexpected, words};
-use crate::error::Fault;
+use crate::decode::{Field, Located, kinds, table, unexpected, words};
+use crate::error::SpannedError;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 
@@ -23,7 +23,7 @@ pub enum HostRef {
 
 impl Field for HostRef {
     const EXPECTS: &'static str = "a host's number such as 0, or its name such as \"dc0.host0\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Integer(_) => u32::decode(node).map(Self::Index),
             Value::String(name) => Ok(Self::Name(name.clone())),
@@ -82,7 +82,7 @@ impl FlowEvent {
 
 impl Field for FlowEvent {
     const EXPECTS: &'static str = "a flow's number such as 3, or \"received:3\", \"begun:3\", \"received:3+10us\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let text = match &node.value {
             Value::Integer(_) => return u32::decode(node).map(Self::complete),
             Value::String(text) => text,
@@ -123,14 +123,14 @@ impl std::fmt::Display for FlowEvent {
 
 /// Events for which a flow of a list waits; at least one.
 #[derive(Clone, PartialEq, Debug)]
-pub struct FlowEvents(pub Vec<At<FlowEvent>>);
+pub struct FlowEvents(pub Vec<Located<FlowEvent>>);
 
 impl Field for FlowEvents {
     const EXPECTS: &'static str =
         "a flow's number such as 3, an event such as \"received:3\", or an array such as [1, 3]";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
-            Value::Integer(_) | Value::String(_) => At::decode(node).map(|one| Self(vec![one])),
+            Value::Integer(_) | Value::String(_) => Located::decode(node).map(|one| Self(vec![one])),
             Value::Array(nodes) if !nodes.is_empty() => Vec::decode(node).map(Self),
             _ => Err(unexpected::<Self>(node)),
         }
@@ -154,7 +154,7 @@ pub struct DataClass(pub u8);
 
 impl Field for DataClass {
     const EXPECTS: &'static str = "a whole number from 1 to 7";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let Value::Integer(class) = node.value else { return Err(unexpected::<Self>(node)) };
         match u8::try_from(class) {
             Ok(class @ 1..=7) => Ok(Self(class)),
@@ -191,13 +191,13 @@ pub enum HostSet {
     /// From one number up to, but without, another.
     Range(u32, u32),
     /// These.
-    Listed(Vec<At<HostRef>>),
+    Listed(Vec<Located<HostRef>>),
 }
 
 impl Field for HostSet {
     const EXPECTS: &'static str =
         "\"all\", \"even\", \"odd\", a range of numbers such as \"0..16\", or an array of hosts";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Array(_) => Vec::decode(node).map(Self::Listed),
             Value::String(word) => match word.as_str() {
@@ -268,13 +268,13 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Receiver.
-        receiver: At<HostRef> = At::default_of(HostRef::Index(0));
+        receiver: Located<HostRef> = Located::default_of(HostRef::Index(0));
         /// Senders in the receiver's datacenter.
-        intra: At<u32> = At::default_of(0);
+        intra: Located<u32> = Located::default_of(0);
         /// Senders in other datacenters.
-        inter: At<u32> = At::default_of(0);
+        inter: Located<u32> = Located::default_of(0);
         /// Size of each flow.
-        size: At<Bytes>;
+        size: Located<Bytes>;
         /// Start of the first flow.
         start: Span = Span::ZERO;
         /// Time between one flow's start and the next one's.
@@ -296,9 +296,9 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Pairs of sender and receiver.
-        flows: At<Vec<At<Vec<At<HostRef>>>>>;
+        flows: Located<Vec<Located<Vec<Located<HostRef>>>>>;
         /// Size of each flow; by default more than its links carry until the stop.
-        size: Option<At<Bytes>> = None;
+        size: Option<Located<Bytes>> = None;
         /// Start of the first flow.
         start: Span = Span::ZERO;
         /// Time between one flow's start and the next one's.
@@ -344,9 +344,9 @@ table! {
         connections: Connections = Connections::New;
         /// Location of the receivers: in the sender's datacenter (`intra`), in another one (`inter`), or anywhere
         /// (`any`).
-        scope: At<Scope> = At::default_of(Scope::Any);
+        scope: Located<Scope> = Located::default_of(Scope::Any);
         /// Size of each flow.
-        size: At<Bytes>;
+        size: Located<Bytes>;
         /// Start of all flows.
         start: Span = Span::ZERO;
     }
@@ -354,16 +354,16 @@ table! {
 
 /// A ratio of two whole numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ratio {
+pub struct IntraInterRatio {
     /// For traffic inside datacenters.
     pub intra: u32,
     /// For traffic between them.
     pub inter: u32,
 }
 
-impl Field for Ratio {
+impl Field for IntraInterRatio {
     const EXPECTS: &'static str = "a ratio of intra to inter such as \"4:1\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let parsed = node.as_str().and_then(|text| {
             let (intra, inter) = text.split_once(':')?;
             Some(Self { intra: intra.trim().parse().ok()?, inter: inter.trim().parse().ok()? })
@@ -407,27 +407,27 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario.
-        intra: Option<At<String>> = None;
+        intra: Option<Located<String>> = None;
         /// Sizes of flows between datacenters.
-        inter: Option<At<String>> = None;
+        inter: Option<Located<String>> = None;
         /// Mean utilisation, in each direction, of the links of class `load_of` by payload that crosses them; up to 1.
-        load: At<Decimal>;
+        load: Located<Decimal>;
         /// Link class to which `load` refers.
-        load_of: At<LinkClass> = At::default_of(LinkClass::Inter);
+        load_of: Located<LinkClass> = Located::default_of(LinkClass::Inter);
         /// Ratio of intra to inter; needed where both are given.
-        ratio: Option<At<Ratio>> = None;
+        ratio: Option<Located<IntraInterRatio>> = None;
         /// Unit of `ratio`: flows, or bytes of payload.
         ratio_of: RatioOf = RatioOf::Flows;
         /// Senders; `load` then refers to the links that these hosts' flows can cross.
-        from: At<HostSet> = At::default_of(HostSet::All);
+        from: Located<HostSet> = Located::default_of(HostSet::All);
         /// Receivers.
-        to: At<HostSet> = At::default_of(HostSet::All);
+        to: Located<HostSet> = Located::default_of(HostSet::All);
         /// Start of arrivals.
         start: Span = Span::ZERO;
         /// Duration of arrivals. Either this or `flows`.
-        window: Option<At<Span>> = None;
+        window: Option<Located<Span>> = None;
         /// Number of flows that arrive.
-        flows: Option<At<NonZeroU32>> = None;
+        flows: Option<Located<NonZeroU32>> = None;
     }
 }
 
@@ -445,19 +445,19 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Number of hosts that answer a request: other hosts, drawn for each request.
-        fanout: At<NonZeroU32>;
+        fanout: Located<NonZeroU32>;
         /// Size of each answer.
-        size: At<Bytes>;
+        size: Located<Bytes>;
         /// Mean utilisation of the hosts' links by these answers, over 0 and up to 1.
-        load: At<Decimal>;
+        load: Located<Decimal>;
         /// Hosts that request and answer.
-        among: At<HostSet> = At::default_of(HostSet::All);
+        among: Located<HostSet> = Located::default_of(HostSet::All);
         /// Start of arrivals.
         start: Span = Span::ZERO;
         /// Duration of arrivals. Either this or `requests`.
-        window: Option<At<Span>> = None;
+        window: Option<Located<Span>> = None;
         /// Number of requests that arrive.
-        requests: Option<At<NonZeroU32>> = None;
+        requests: Option<Located<NonZeroU32>> = None;
     }
 }
 
@@ -475,19 +475,19 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Hosts that read.
-        clients: At<HostSet>;
+        clients: Located<HostSet>;
         /// Hosts that clients read from: as many clients per server, neighbouring clients from the same one.
-        servers: At<HostSet>;
+        servers: Located<HostSet>;
         /// Number of clients that read, the first ones; all if not given. With 0 nothing is read.
-        active: Option<At<u32>> = None;
+        active: Option<Located<u32>> = None;
         /// Number of reads that each client keeps outstanding, each on a connection of its own.
-        outstanding: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        outstanding: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Size of each read. Either this or `sizes`.
-        size: Option<At<Bytes>> = None;
+        size: Option<Located<Bytes>> = None;
         /// Sizes of reads: the name of a shipped distribution or a file beside the scenario.
-        sizes: Option<At<String>> = None;
+        sizes: Option<Located<String>> = None;
         /// Total number of reads of each client, its connections in turn; if not given, it reads until the stop.
-        reads: Option<At<NonZeroU32>> = None;
+        reads: Option<Located<NonZeroU32>> = None;
         /// Think time: the time for which a client computes on a complete read before it requests the next.
         compute: Span = Span::ZERO;
         /// Start of the first read.
@@ -521,22 +521,22 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// The groups: the ranks of each, in order. Either this or `count`.
-        groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
+        groups: Option<Located<Vec<Located<Vec<Located<HostRef>>>>>> = None;
         /// Number of groups, each with `ranks` ranks from each of the first two datacenters, spread over edge switches
         /// and pods.
-        count: Option<At<NonZeroU32>> = None;
+        count: Option<Located<NonZeroU32>> = None;
         /// Ranks of a group from each datacenter, with `count`.
-        ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        ranks: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Communication pattern: each rank sends to the next one of its group (`ring`), or to its counterpart in the
         /// other half and back (`pairs`).
         pattern: Pattern = Pattern::Ring;
         /// Bytes of each rank in an iteration.
-        size: At<Bytes>;
+        size: Located<Bytes>;
         /// Largest size, if it differs from iteration to iteration: evenly distributed from `size` to this, drawn by
         /// the seed.
-        size_to: Option<At<Bytes>> = None;
+        size_to: Option<Located<Bytes>> = None;
         /// Number of iterations.
-        iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        iterations: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Time for which a rank computes between two iterations.
         compute: Span = Span::ZERO;
         /// Start of the first iteration.
@@ -588,26 +588,26 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Collective operation.
-        operation: At<Operation>;
+        operation: Located<Operation>;
         /// Algorithm. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`:
         /// `ring` by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one
         /// algorithm. `halving-doubling` needs a power of two of ranks.
-        algorithm: Option<At<Algorithm>> = None;
+        algorithm: Option<Located<Algorithm>> = None;
         /// The groups: the ranks of each, in order. Either this or `count`.
-        groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
+        groups: Option<Located<Vec<Located<Vec<Located<HostRef>>>>>> = None;
         /// Number of groups, each with `ranks` ranks from each of the first two datacenters, spread over edge switches
         /// and pods.
-        count: Option<At<NonZeroU32>> = None;
+        count: Option<Located<NonZeroU32>> = None;
         /// Ranks of a group from each datacenter, with `count`.
-        ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        ranks: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Data of an iteration: what each rank has to sum up (`all-reduce`, `reduce-scatter`) or to send
         /// (`all-to-all`), what all gather (`all-gather`), what the first rank has (`broadcast`), or what a stage hands
         /// on in all micro-batches together (`pipeline`).
-        size: At<Bytes>;
+        size: Located<Bytes>;
         /// Number of micro-batches into which a `pipeline` divides an iteration.
-        microbatches: Option<At<NonZeroU32>> = None;
+        microbatches: Option<Located<NonZeroU32>> = None;
         /// Number of iterations.
-        iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        iterations: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// Time for which a rank computes between two iterations; for a stage of a `pipeline`: on each micro-batch.
         compute: Span = Span::ZERO;
         /// Start of the first iteration.
@@ -630,9 +630,9 @@ table! {
         connections: Connections = Connections::New;
         /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty.
         /// Several events of `after` are separated by blanks. Either this or `flows`.
-        file: Option<At<String>> = None;
+        file: Option<Located<String>> = None;
         /// The flows.
-        flows: Option<At<Vec<Flow>>> = None;
+        flows: Option<Located<Vec<Flow>>> = None;
         /// Added to every start.
         start: Span = Span::ZERO;
     }
@@ -654,19 +654,19 @@ table! {
     /// One flow.
     Flow {
         /// Start; zero if neither this nor `after` is given. With `after`: its earliest start.
-        start: Option<At<Span>> = None;
+        start: Option<Located<Span>> = None;
         /// Sender.
-        src: At<HostRef>;
+        src: Located<HostRef>;
         /// Receiver.
-        dst: At<HostRef>;
+        dst: Located<HostRef>;
         /// Size; by default more than its links carry until the stop.
-        size: Option<At<Bytes>> = None;
+        size: Option<Located<Bytes>> = None;
         /// Events of other flows of this list, counted from 0, after which it starts: one, or an array of which it
         /// waits for all. `3`: flow 3 is complete, its sender has everything acknowledged. `"received:3"`: its receiver
         /// has every byte. `"begun:3"`: it has started, and has the same sender. An event at another host than the
         /// sender counts one one-way delay of the path later. `"received:3+10us"`: the sender computes for that time on
         /// that event alone, in parallel with other work.
-        after: Option<At<FlowEvents>> = None;
+        after: Option<Located<FlowEvents>> = None;
         /// Time for which the sender computes first: from `start`, or from the last of `after`; no time if not given.
         compute: Option<Span> = None;
     }
@@ -706,26 +706,26 @@ table! {
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
         /// Format of the file.
-        format: At<ForeignFormat>;
+        format: Located<ForeignFormat>;
         /// The file, beside the scenario. Either this or `files`.
-        file: Option<At<String>> = None;
+        file: Option<Located<String>> = None;
         /// The files of `chakra`, one for each rank; in the order of the numbers in their names, if these are 0, 1 and so on.
-        files: Option<At<Vec<At<String>>>> = None;
+        files: Option<Located<Vec<Located<String>>>> = None;
         /// `chakra`: a file of the groups of ranks that collectives name, as JSON.
-        groups: Option<At<String>> = None;
+        groups: Option<Located<String>> = None;
         /// Placement on hosts of ranks, and of senders and receivers unless all have hosts' names or numbers. `block`:
         /// equal parts in each datacenter, in order. `cyclic`: round robin over the datacenters. `packed`: rank 0 on
         /// host 0, rank 1 on host 1, and so on.
         placement: Placement = Placement::Block;
         /// `goal`: size up to which a send is complete once it has begun; larger ones are once they are acknowledged.
         /// LogGOPSim's S, 65535 B if not given.
-        eager: Option<At<Bytes>> = None;
+        eager: Option<Located<Bytes>> = None;
         /// `msccl`: size of the data over all chunks of the algorithm.
-        size: Option<At<Bytes>> = None;
+        size: Option<Located<Bytes>> = None;
         /// `simai`: number of passes, one after the other; one if not given.
-        passes: Option<At<NonZeroU32>> = None;
+        passes: Option<Located<NonZeroU32>> = None;
         /// `simai`: number of ranks, for a workload whose first line does not state it (`all_gpus`).
-        ranks: Option<At<NonZeroU32>> = None;
+        ranks: Option<Located<NonZeroU32>> = None;
         /// Added to every start.
         start: Span = Span::ZERO;
     }
@@ -733,7 +733,7 @@ table! {
 
 /// Options of the flows of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Treatment {
+pub(crate) struct FlowOptions {
     /// The class of their packets.
     pub(crate) class: u8,
     /// On-Ramp may hold their packets.
@@ -744,7 +744,7 @@ pub(crate) struct Treatment {
 
 impl Traffic {
     /// Returns the options of its flows.
-    pub(crate) fn treatment(&self) -> Treatment {
+    pub(crate) fn treatment(&self) -> FlowOptions {
         let (class, on_ramp, connections) = match self {
             Self::Incast(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Long(entry) => (entry.class, entry.on_ramp, entry.connections),
@@ -757,7 +757,7 @@ impl Traffic {
             Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Import(entry) => (entry.class, entry.on_ramp, entry.connections),
         };
-        Treatment { class: class.0, on_ramp, kept: connections == Connections::Kept }
+        FlowOptions { class: class.0, on_ramp, kept: connections == Connections::Kept }
     }
 
     /// Its name in results: its own, or its kind.

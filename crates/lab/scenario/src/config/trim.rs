@@ -7,10 +7,10 @@ use units::{Bytes, Rate, Span};
 
 use super::Auto;
 use crate::decode::table;
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 
 /// The longest time that a full buffer of control takes to drain: a mistake beyond it.
-const LONGEST: Span = Span::from_s(100);
+const MAX: Span = Span::from_s(100);
 
 /// Size of a trimmed packet in bytes: a header of htsim's.
 const TRIMMED: NonZeroU16 = match NonZeroU16::new(64) {
@@ -31,11 +31,11 @@ table! {
 impl TrimTable {
     /// Returns the simulator's settings for a port at this rate with a buffer of `data` bytes for data. `at` is the
     /// place in the file.
-    pub(super) fn config(&self, at: Origin, data: Bytes, rate: Rate) -> Result<Trim, Fault> {
+    pub(super) fn config(&self, at: SourceSpan, data: Bytes, rate: Rate) -> Result<Trim, SpannedError> {
         let control = self.control.value().unwrap_or(data.saturating_add(data));
-        if control != Bytes::MAX && rate.time_for(control) > LONGEST {
-            let what = format!("a buffer of {control} for control at {rate} lasts over {LONGEST}");
-            return Err(Fault::new(at, what).label("expected less"));
+        if control != Bytes::MAX && rate.tx_time(control) > MAX {
+            let what = format!("a buffer of {control} for control at {rate} lasts over {MAX}");
+            return Err(SpannedError::new(at, what).label("expected less"));
         }
         Ok(Trim { header: self.header.get(), control })
     }

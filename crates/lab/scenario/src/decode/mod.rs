@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 use serde_json::{Value as Json, json};
 
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 pub(crate) use changed::{ChangedKey, Changes};
 pub(crate) use table::*;
@@ -19,7 +19,7 @@ pub(crate) trait Field: Sized {
     const EXPECTS: &'static str;
 
     /// Reads it.
-    fn decode(node: &Node) -> Result<Self, Fault>;
+    fn decode(node: &Node) -> Result<Self, SpannedError>;
 
     /// Writes it so that it reads back equal.
     fn encode(&self) -> Value;
@@ -32,43 +32,43 @@ pub(crate) trait Field: Sized {
 }
 
 /// Returns the error for a value of another kind than `T` expects.
-pub(crate) fn unexpected<T: Field>(node: &Node) -> Fault {
-    Fault::new(node.origin, format!("expected {}, found {}", T::EXPECTS, node.described()))
+pub(crate) fn unexpected<T: Field>(node: &Node) -> SpannedError {
+    SpannedError::new(node.origin, format!("expected {}, found {}", T::EXPECTS, node.described()))
         .label(format!("expected {}", T::EXPECTS))
 }
 
 /// A value with its place. Two are equal if their values are.
 #[derive(Clone, Copy, Debug)]
-pub struct At<T> {
+pub struct Located<T> {
     /// The value.
     pub value: T,
     /// Place of the value in a file.
-    pub origin: Origin,
+    pub origin: SourceSpan,
 }
 
-impl<T> At<T> {
+impl<T> Located<T> {
     /// Returns a value without a place: a default.
     pub(crate) fn default_of(value: T) -> Self {
-        Self { value, origin: Origin::NOWHERE }
+        Self { value, origin: SourceSpan::NOWHERE }
     }
 }
 
-impl<T> Deref for At<T> {
+impl<T> Deref for Located<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
-impl<T: PartialEq> PartialEq for At<T> {
+impl<T: PartialEq> PartialEq for Located<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
-impl<T: Field> Field for At<T> {
+impl<T: Field> Field for Located<T> {
     const EXPECTS: &'static str = T::EXPECTS;
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         Ok(Self { value: T::decode(node)?, origin: node.origin })
     }
     fn encode(&self) -> Value {
@@ -84,7 +84,7 @@ impl<T: Field> Field for At<T> {
 
 impl<T: Field> Field for Option<T> {
     const EXPECTS: &'static str = T::EXPECTS;
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         T::decode(node).map(Some)
     }
     fn encode(&self) -> Value {
@@ -102,7 +102,7 @@ impl<T: Field> Field for Option<T> {
 
 impl<T: Field> Field for Box<T> {
     const EXPECTS: &'static str = T::EXPECTS;
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         T::decode(node).map(Box::new)
     }
     fn encode(&self) -> Value {
@@ -118,7 +118,7 @@ impl<T: Field> Field for Box<T> {
 
 impl<T: Field> Field for Vec<T> {
     const EXPECTS: &'static str = "an array";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::Array(nodes) => nodes.iter().map(T::decode).collect(),
             _ => Err(unexpected::<Self>(node).help(format!("each element is {}", T::EXPECTS))),
@@ -139,15 +139,15 @@ impl<T: Field> Field for Vec<T> {
 
 /// Named values in the order of the file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Named<T>(pub Vec<(At<String>, T)>);
+pub struct NamedValues<T>(pub Vec<(Located<String>, T)>);
 
-impl<T> Default for Named<T> {
+impl<T> Default for NamedValues<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Named<T> {
+impl<T> NamedValues<T> {
     /// The value of that name.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
@@ -169,13 +169,13 @@ impl<T> Named<T> {
     }
 }
 
-impl<T: Field> Field for Named<T> {
+impl<T: Field> Field for NamedValues<T> {
     const EXPECTS: &'static str = "a table of named entries";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         let Some(entries) = node.entries() else { return Err(unexpected::<Self>(node)) };
-        let named = |entry: &Entry| -> Result<_, Fault> {
+        let named = |entry: &Entry| -> Result<_, SpannedError> {
             let value = T::decode(&entry.node)?;
-            Ok((At { value: entry.key.clone(), origin: entry.key_origin }, value))
+            Ok((Located { value: entry.key.clone(), origin: entry.key_origin }, value))
         };
         entries.iter().map(named).collect::<Result<_, _>>().map(Self)
     }
@@ -195,7 +195,7 @@ impl<T: Field> Field for Named<T> {
 /// Any value, decoded later.
 impl Field for Node {
     const EXPECTS: &'static str = "any value";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         Ok(node.clone())
     }
     fn encode(&self) -> Value {
@@ -208,7 +208,7 @@ impl Field for Node {
 
 impl Field for String {
     const EXPECTS: &'static str = "a string";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         node.as_str().map(str::to_owned).ok_or_else(|| unexpected::<Self>(node))
     }
     fn encode(&self) -> Value {
@@ -221,7 +221,7 @@ impl Field for String {
 
 impl Field for bool {
     const EXPECTS: &'static str = "true or false";
-    fn decode(node: &Node) -> Result<Self, Fault> {
+    fn decode(node: &Node) -> Result<Self, SpannedError> {
         match node.value {
             Value::Boolean(switch) => Ok(switch),
             _ => Err(unexpected::<Self>(node)),
@@ -239,11 +239,11 @@ macro_rules! whole_numbers {
     ($($type:ty, $low:literal, $high:expr, $text:literal;)*) => {$(
         impl Field for $type {
             const EXPECTS: &'static str = $text;
-            fn decode(node: &Node) -> Result<Self, Fault> {
+            fn decode(node: &Node) -> Result<Self, SpannedError> {
                 let Value::Integer(number) = node.value else { return Err(unexpected::<Self>(node)) };
                 let range = format!("it must be {} to {}", $low, $high);
                 Self::try_from(number)
-                    .map_err(|_| Fault::new(node.origin, format!("{number} is out of range: {range}")).label(range))
+                    .map_err(|_| SpannedError::new(node.origin, format!("{number} is out of range: {range}")).label(range))
             }
             fn encode(&self) -> Value {
                 Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
@@ -265,13 +265,13 @@ macro_rules! counts {
     ($($type:ty, $of:ty, $text:literal;)*) => {$(
         impl Field for $type {
             const EXPECTS: &'static str = $text;
-            fn decode(node: &Node) -> Result<Self, Fault> {
+            fn decode(node: &Node) -> Result<Self, SpannedError> {
                 let Value::Integer(number) = node.value else { return Err(unexpected::<Self>(node)) };
                 let range = format!("it must be 1 to {}", <$of>::MAX);
                 <$of>::try_from(number)
                     .ok()
                     .and_then(Self::new)
-                    .ok_or_else(|| Fault::new(node.origin, format!("{number} is out of range: {range}")).label(range))
+                    .ok_or_else(|| SpannedError::new(node.origin, format!("{number} is out of range: {range}")).label(range))
             }
             fn encode(&self) -> Value {
                 Value::Integer(i64::from(self.get()))

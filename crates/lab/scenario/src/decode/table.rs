@@ -2,38 +2,38 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{At, Field};
-use crate::error::{Fault, Origin, listed};
+use super::{Field, Located};
+use crate::error::{SourceSpan, SpannedError, listed};
 use crate::tree::{Entry, Node, Value};
 
 /// A table being read: knows its keys, so that others are refused with a suggestion.
-pub(crate) struct Reader<'a> {
+pub(crate) struct TableReader<'a> {
     entries: &'a [Entry],
-    origin: Origin,
+    origin: SourceSpan,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(node: &'a Node, known: &[&'static str]) -> Result<Self, Fault> {
+impl<'a> TableReader<'a> {
+    pub(crate) fn new(node: &'a Node, known: &[&'static str]) -> Result<Self, SpannedError> {
         let Some(entries) = node.entries() else {
-            return Err(Fault::new(node.origin, format!("expected a table, found {}", node.described()))
+            return Err(SpannedError::new(node.origin, format!("expected a table, found {}", node.described()))
                 .label("expected a table")
                 .help(format!("its keys are {}", listed(known))));
         };
         match entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
             None => Ok(Self { entries, origin: node.origin }),
-            Some(entry) => Err(Fault::new(entry.key_origin, format!("unknown key `{}`", entry.key))
+            Some(entry) => Err(SpannedError::new(entry.key_origin, format!("unknown key `{}`", entry.key))
                 .label("unknown key")
                 .suggest(&entry.key, known.iter().copied())),
         }
     }
 
-    pub(crate) fn get<T: Field>(&self, key: &str) -> Result<Option<T>, Fault> {
+    pub(crate) fn get<T: Field>(&self, key: &str) -> Result<Option<T>, SpannedError> {
         let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else { return Ok(None) };
         T::decode(&entry.node).map(Some).map_err(|fault| fault.at_least(self.origin))
     }
 
-    pub(crate) fn missing<T: Field>(&self, key: &str) -> Fault {
-        Fault::new(self.origin, format!("missing key `{key}`"))
+    pub(crate) fn missing<T: Field>(&self, key: &str) -> SpannedError {
+        SpannedError::new(self.origin, format!("missing key `{key}`"))
             .label(format!("needs `{key}`"))
             .help(format!("`{key}` is {}", T::EXPECTS))
     }
@@ -87,8 +87,8 @@ macro_rules! table {
         impl $crate::decode::Field for $name {
             const EXPECTS: &'static str = "a table";
 
-            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::Fault> {
-                let reader = $crate::decode::Reader::new(node, Self::KEYS)?;
+            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::SpannedError> {
+                let reader = $crate::decode::TableReader::new(node, Self::KEYS)?;
                 Ok(Self {
                     $($key: match reader.get::<$type>(stringify!($key))? {
                         Some(value) => value,
@@ -139,7 +139,7 @@ macro_rules! schema_default {
     };
     ($type:ty, $default:expr) => {{
         // A default may fail to decode only where it is a table with required keys; then it is no default.
-        let default = || -> Result<$type, $crate::error::Fault> { Ok($default) };
+        let default = || -> Result<$type, $crate::error::SpannedError> { Ok($default) };
         default().ok().map(|value| $crate::decode::Field::encode(&value))
     }};
 }
@@ -174,7 +174,7 @@ macro_rules! words {
         impl $crate::decode::Field for $name {
             const EXPECTS: &'static str = $expects;
 
-            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::Fault> {
+            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::SpannedError> {
                 match node.as_str() {
                     $(Some($word) => Ok(Self::$variant),)*
                     Some(word) => Err($crate::decode::unexpected::<Self>(node).suggest(word, [$($word),*])),
@@ -205,12 +205,12 @@ macro_rules! kinds {
         impl $crate::decode::Field for $name {
             const EXPECTS: &'static str = "a table with a `kind`";
 
-            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::Fault> {
+            fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::SpannedError> {
                 let kinds = [$($kind),*];
                 let (kind, rest) = $crate::decode::split_kind(node, &kinds)?;
                 match kind.value.as_str() {
                     $($kind => <$table as $crate::decode::Field>::decode(&rest).map(Self::$variant),)*
-                    word => Err($crate::error::Fault::new(kind.origin, format!("unknown kind `{word}`"))
+                    word => Err($crate::error::SpannedError::new(kind.origin, format!("unknown kind `{word}`"))
                         .label("unknown kind")
                         .suggest(word, kinds)),
                 }
@@ -243,18 +243,18 @@ macro_rules! kinds {
 pub(crate) use {default_of, kinds, schema_default, schema_required, table, words};
 
 /// The `kind` of a table, and the table without it.
-pub(crate) fn split_kind(node: &Node, kinds: &[&str]) -> Result<(At<String>, Node), Fault> {
+pub(crate) fn split_kind(node: &Node, kinds: &[&str]) -> Result<(Located<String>, Node), SpannedError> {
     let Some(entries) = node.entries() else {
-        return Err(Fault::new(node.origin, format!("expected a table, found {}", node.described()))
+        return Err(SpannedError::new(node.origin, format!("expected a table, found {}", node.described()))
             .label("expected a table")
             .help(format!("its `kind` is one of {}", listed(kinds))));
     };
     let Some(kind) = entries.iter().find(|entry| entry.key == "kind") else {
-        return Err(Fault::new(node.origin, "missing key `kind`")
+        return Err(SpannedError::new(node.origin, "missing key `kind`")
             .label("needs `kind`")
             .help(format!("`kind` is one of {}", listed(kinds))));
     };
-    let kind = At::<String>::decode(&kind.node)?;
+    let kind = Located::<String>::decode(&kind.node)?;
     let rest = entries.iter().filter(|entry| entry.key != "kind").cloned().collect();
     Ok((kind, Node { value: Value::Table(rest), origin: node.origin }))
 }
@@ -262,7 +262,7 @@ pub(crate) fn split_kind(node: &Node, kinds: &[&str]) -> Result<(At<String>, Nod
 pub(crate) fn with_kind(kind: &str, table: Value) -> Value {
     let Value::Table(mut entries) = table else { return table };
     let node = Node::made(Value::string(kind));
-    entries.insert(0, Entry { key: "kind".into(), key_origin: Origin::NOWHERE, node });
+    entries.insert(0, Entry { key: "kind".into(), key_origin: SourceSpan::NOWHERE, node });
     Value::Table(entries)
 }
 

@@ -4,17 +4,17 @@
 //! run's flows of them. A file is read first, which determines the number of hosts that its ranks need; then these are
 //! placed on a network.
 
+mod host_names;
 mod schedule;
-mod seats;
 mod transfers;
 
 use units::{Bytes, Span};
 
 use crate::config::{FlowEvent, HostRef, Placement};
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::{LARGEST, write_bytes};
+pub(crate) use host_names::HostNames;
 pub(crate) use schedule::{GOAL, MSCCL, SIMAI, chakra, goal, groups, msccl, simai};
-pub(crate) use seats::Seats;
 pub use transfers::TrafficFormat;
 pub(crate) use transfers::transfers;
 #[cfg(test)]
@@ -32,21 +32,21 @@ pub(crate) struct Foreign<'a> {
 
 impl<'a> Foreign<'a> {
     /// The file as text.
-    fn text(&self) -> Result<&'a str, Fault> {
+    fn text(&self) -> Result<&'a str, SpannedError> {
         std::str::from_utf8(self.bytes).map_err(|_| {
             let why = files::utf8(self.bytes.to_vec()).err().unwrap_or_default();
-            Fault::new(Origin::NOWHERE, format!("cannot read `{}`: {why}", self.name))
+            SpannedError::new(SourceSpan::NOWHERE, format!("cannot read `{}`: {why}", self.name))
         })
     }
 
     /// Returns the fault of a parser's error.
-    pub(crate) fn fault(&self, error: formats::Error) -> Fault {
+    pub(crate) fn fault(&self, error: formats::Error) -> SpannedError {
         match error {
             formats::Error::Text { at, what, expected } => {
-                Fault::new(Origin::new(self.source, at.range()), what).label(expected)
+                SpannedError::new(SourceSpan::new(self.source, at.range()), what).label(expected)
             }
             formats::Error::Bytes { at, what, expected } => {
-                Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", self.name, at.range().start))
+                SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {what}", self.name, at.range().start))
                     .help(expected)
             }
         }
@@ -55,7 +55,7 @@ impl<'a> Foreign<'a> {
 
 /// A flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ForeignFlow {
     /// Start time; with `after`, the earliest start time.
     pub(crate) start: Option<Span>,
     pub(crate) src: HostRef,
@@ -76,7 +76,7 @@ pub(crate) enum NetworkSource {
 }
 
 /// Traffic that was read and is on no hosts yet.
-pub(crate) struct Traffic {
+pub(crate) struct ForeignTraffic {
     /// Source of the traffic, in words.
     pub(crate) from: &'static str,
     what: Unplaced,
@@ -85,11 +85,11 @@ pub(crate) struct Traffic {
 }
 
 enum Unplaced {
-    Messages(schedule::Made),
-    Transfers(Vec<transfers::Sent>),
+    Messages(schedule::BuiltSchedule),
+    Transfers(Vec<transfers::ParsedTransfer>),
 }
 
-impl Traffic {
+impl ForeignTraffic {
     /// Returns the number of hosts that it needs.
     pub(crate) fn hosts(&self) -> usize {
         match &self.what {
@@ -109,10 +109,10 @@ impl Traffic {
     /// Returns the flows on hosts of a network, and all notes. Names in the file are looked up in a given network.
     pub(crate) fn on(
         self,
-        seats: &Seats,
+        seats: &HostNames,
         network: NetworkSource,
         placement: Placement,
-    ) -> Result<(Vec<Listed>, Vec<String>), Fault> {
+    ) -> Result<(Vec<ForeignFlow>, Vec<String>), SpannedError> {
         let mut notes = self.notes;
         let listed = match self.what {
             Unplaced::Messages(made) => made.on(seats, placement, &mut notes)?,
@@ -123,11 +123,11 @@ impl Traffic {
 }
 
 /// A flow's size: as much as files hold, and as many packets as are counted.
-pub(crate) fn flow_size(bytes: u64, payload: u32, origin: Origin) -> Result<u64, Fault> {
+pub(crate) fn flow_size(bytes: u64, payload: u32, origin: SourceSpan) -> Result<u64, SpannedError> {
     let most = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
     if (1..=most).contains(&bytes) {
         return Ok(bytes);
     }
     let most = write_bytes(Bytes::new(most));
-    Err(Fault::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
+    Err(SpannedError::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
 }

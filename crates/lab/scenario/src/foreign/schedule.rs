@@ -8,47 +8,47 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use formats::chakra::Groups;
+use formats::chakra::ProcessGroups;
 use formats::counted;
 use formats::goal::{Goal, OpKind, Rank, is_binary, read};
 use formats::simai::WorkloadOptions;
 use units::{Bytes, Span};
 
-use super::{Foreign, Listed, Seats, Traffic, Unplaced, flow_size};
-use crate::circle::circle;
+use super::{Foreign, ForeignFlow, ForeignTraffic, HostNames, Unplaced, flow_size};
 use crate::config::{FlowEvent, FlowState, PAYLOAD, Placement};
-use crate::error::{Fault, Origin};
+use crate::dependency_cycle::find_dependency_cycle;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
-use crate::kind::Kind;
-use crate::quantity::{LONGEST, write_bytes, write_span};
+use crate::kind::FileKind;
+use crate::quantity::{MAX_SPAN, write_bytes, write_span};
 
 /// A GOAL schedule as text.
-pub(crate) const GOAL: Kind = Kind {
+pub(crate) const GOAL: FileKind = FileKind {
     name: "a GOAL schedule",
     expected: "expected `num_ranks N`, then blocks such as `rank 0 { l1: send 100b to 1 }`, or a binary schedule",
     fits: |file| file.lines().any(|line| line.contains("num_ranks")),
 };
 
 /// An algorithm of MSCCL.
-pub(crate) const MSCCL: Kind = Kind {
+pub(crate) const MSCCL: FileKind = FileKind {
     name: "an algorithm of MSCCL",
     expected: "expected XML with <algo>",
     fits: |file| file.lines().any(|line| line.contains("<algo")),
 };
 
 /// A workload of SimAI.
-pub(crate) const SIMAI: Kind = Kind {
+pub(crate) const SIMAI: FileKind = FileKind {
     name: "a workload of SimAI",
     expected: "expected a first line such as `HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ... all_gpus: 32`",
     fits: |file| file.first().contains("model_parallel_NPU_group") || file.begins_with(&formats::simai::POLICIES),
 };
 
 /// Events of all flows together that a scenario may wait for, and the work to find them.
-const MOST_EVENTS: usize = 40_000_000;
+const MAX_EVENTS: usize = 40_000_000;
 
 /// A GOAL schedule, as text or as bytes: formats as LogGOPSim's and ATLAHS's `txt2bin` read and write them. Sends of up to `eager`
 /// bytes have ended once they have begun: the S of LogGOPSim.
-pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
+pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<ForeignTraffic, SpannedError> {
     let shown = if is_binary(file.bytes) { Foreign { source: None, ..file } } else { file };
     let goal = read(file.bytes).map_err(|error| shown.fault(error))?;
     let mut notes = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn goal(file: Foreign<'_>, eager: Bytes) -> Result<Traffic, Fault> {
 
 /// Chakra execution traces, a file a rank. Ranks are by the numbers in the files' names (`trace.0.et`), if they are 0, 1 and so on,
 /// else in the order given.
-pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, Fault> {
+pub(crate) fn chakra(files: &[Foreign<'_>], groups: &ProcessGroups) -> Result<ForeignTraffic, SpannedError> {
     // Traces are bytes: errors show nothing of them.
     let mut files: Vec<Foreign<'_>> = files.iter().map(|file| Foreign { source: None, ..*file }).collect();
     let mut order: Vec<(Option<usize>, Foreign<'_>)> = files.iter().map(|file| (number_in(file.name), *file)).collect();
@@ -72,7 +72,7 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, 
     let read = formats::chakra::read(&bytes, groups);
     let (goal, found) = read.map_err(|(number, error)| match files.get(number) {
         Some(file) => file.fault(error),
-        None => Fault::new(Origin::NOWHERE, error.to_string()),
+        None => SpannedError::new(SourceSpan::NOWHERE, error.to_string()),
     })?;
     let mut notes = vec![format!(
         "{}: sends and receives in rings, all-to-all is direct; nodes wait for control and data dependencies alike",
@@ -91,7 +91,7 @@ pub(crate) fn chakra(files: &[Foreign<'_>], groups: &Groups) -> Result<Traffic, 
 }
 
 /// An algorithm of MSCCL in XML, which works on `size` bytes: one loop of it.
-pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
+pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<ForeignTraffic, SpannedError> {
     let goal = formats::msccl::read(file.text()?, size.get()).map_err(|error| file.fault(error))?;
     let note = format!(
         "one loop of the algorithm, on {}: copies and reductions take no time, and a block's next step does not wait until what it sends is acknowledged",
@@ -101,7 +101,7 @@ pub(crate) fn msccl(file: Foreign<'_>, size: Bytes) -> Result<Traffic, Fault> {
 }
 
 /// A workload of SimAI.
-pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Traffic, Fault> {
+pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<ForeignTraffic, SpannedError> {
     let passes = options.passes;
     let (goal, found) = formats::simai::read(file.text()?, options).map_err(|error| file.fault(error))?;
     let formats::simai::Parallel { tensor, expert, data } = found.parallel;
@@ -149,14 +149,14 @@ fn number_in(name: &str) -> Option<usize> {
 }
 
 /// Groups of a Chakra trace's ranks, from JSON: `{"name": [0, 1], ...}`. Errors show nothing of the file, which may be any.
-pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<Groups, Fault> {
+pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<ProcessGroups, SpannedError> {
     const HELP: &str = "expected groups of ranks such as {\"0\": [0, 1]}";
-    let Some(file) = file else { return Ok(Groups::new()) };
+    let Some(file) = file else { return Ok(ProcessGroups::new()) };
     let name = file.name;
-    let read: Result<Groups, _> = serde_json::from_slice(file.bytes);
+    let read: Result<ProcessGroups, _> = serde_json::from_slice(file.bytes);
     let groups = read.map_err(|error| {
         let message = format!("`{name}`, line {}, column {}: this is no group of ranks", error.line(), error.column());
-        Fault::new(Origin::NOWHERE, message).help(HELP)
+        SpannedError::new(SourceSpan::NOWHERE, message).help(HELP)
     })?;
     for (group, members) in &groups {
         let mut sorted = members.clone();
@@ -164,7 +164,7 @@ pub(crate) fn groups(file: Option<Foreign<'_>>, ranks: usize) -> Result<Groups, 
         sorted.dedup();
         if members.is_empty() || sorted.len() < members.len() || sorted.iter().any(|&rank| rank as usize >= ranks) {
             let message = format!("`{name}`: the group `{group}` is not one of different ranks under {ranks}");
-            return Err(Fault::new(Origin::NOWHERE, message).help(HELP));
+            return Err(SpannedError::new(SourceSpan::NOWHERE, message).help(HELP));
         }
     }
     Ok(groups)
@@ -177,8 +177,8 @@ fn messages(
     eager: Bytes,
     files: &Files<'_>,
     notes: Vec<String>,
-) -> Result<Traffic, Fault> {
-    Ok(Traffic { from, what: Unplaced::Messages(flows(goal, eager.get(), files)?), notes })
+) -> Result<ForeignTraffic, SpannedError> {
+    Ok(ForeignTraffic { from, what: Unplaced::Messages(flows(goal, eager.get(), files)?), notes })
 }
 
 /// The schedule's file, or one for each rank.
@@ -186,23 +186,22 @@ struct Files<'a>(&'a [Foreign<'a>]);
 
 impl Files<'_> {
     /// Returns the fault of an operation of a rank.
-    fn fault(&self, rank: u32, at: formats::Place, what: impl Into<String>, expected: &str) -> Fault {
+    fn fault(&self, rank: u32, at: formats::ByteRange, what: impl Into<String>, expected: &str) -> SpannedError {
         let (what, range) = (what.into(), at.range());
         let Some(file) = self.0.get(rank as usize).or(self.0.first()) else {
-            return Fault::new(Origin::NOWHERE, what).help(expected);
+            return SpannedError::new(SourceSpan::NOWHERE, what).help(expected);
         };
         match file.source {
-            Some(source) => Fault::new(Origin::new(source, range), what).label(expected),
-            None => {
-                Fault::new(Origin::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start)).help(expected)
-            }
+            Some(source) => SpannedError::new(SourceSpan::new(source, range), what).label(expected),
+            None => SpannedError::new(SourceSpan::NOWHERE, format!("`{}`, byte {}: {what}", file.name, range.start))
+                .help(expected),
         }
     }
 
     /// The file that has all ranks, for a fault without help of its own.
-    fn origin(&self, at: formats::Place) -> Origin {
+    fn origin(&self, at: formats::ByteRange) -> SourceSpan {
         let source = self.0.first().and_then(|file| file.source);
-        source.map_or(Origin::NOWHERE, |source| Origin::new(source, at.range()))
+        source.map_or(SourceSpan::NOWHERE, |source| SourceSpan::new(source, at.range()))
     }
 
     fn names(&self) -> String {
@@ -218,21 +217,21 @@ struct When {
     events: Vec<FlowEvent>,
 }
 
-struct Flow {
+struct ScheduledFlow {
     src: u32,
     dst: u32,
     bytes: u64,
     begin: When,
 }
 
-pub(super) struct Made {
+pub(super) struct BuiltSchedule {
     /// Number of ranks.
     pub(super) ranks: usize,
     /// Ranks with several computations.
     computing: usize,
     /// Sends up to this size have ended once they have begun.
     eager: u64,
-    flows: Vec<Flow>,
+    flows: Vec<ScheduledFlow>,
     /// Computing time of all ranks together, as far as it is known.
     pub(super) computes: Span,
     /// Number of receives that differ from their send in size.
@@ -245,10 +244,10 @@ pub(super) struct Made {
 type FlowOf = Vec<Vec<Option<u32>>>;
 
 /// A send without a receive so far: its flow, its size, its place.
-type Unmatched = (u32, u64, formats::Place);
+type Unmatched = (u32, u64, formats::ByteRange);
 
 /// Matches receives with sends of the same ranks and tag, in order; sends are flows by rank, in order.
-fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fault> {
+fn matched(goal: &Goal, files: &Files<'_>, made: &mut BuiltSchedule) -> Result<FlowOf, SpannedError> {
     let mut of: FlowOf = goal.ranks.iter().map(|rank| vec![None; rank.ops.len()]).collect();
     let mut sent: BTreeMap<(u32, u32, u32), VecDeque<Unmatched>> = BTreeMap::new();
     for (number, rank) in (0u32..).zip(&goal.ranks) {
@@ -257,7 +256,7 @@ fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fa
             let origin = files.origin(what.at);
             let flow = index32(made.flows.len());
             let size = flow_size(bytes, PAYLOAD.get().into(), origin)?;
-            made.flows.push(Flow { src: number, dst: to, bytes: size, begin: When::default() });
+            made.flows.push(ScheduledFlow { src: number, dst: to, bytes: size, begin: When::default() });
             of[number as usize][op] = Some(flow);
             sent.entry((number, to, tag)).or_default().push_back((flow, bytes, what.at));
         }
@@ -282,12 +281,12 @@ fn matched(goal: &Goal, files: &Files<'_>, made: &mut Made) -> Result<FlowOf, Fa
     Ok(of)
 }
 
-fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
+fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<BuiltSchedule, SpannedError> {
     let computing = goal
         .ranks
         .iter()
         .filter(|rank| rank.ops.iter().filter(|op| matches!(op.kind, OpKind::Calc { ns: 1.. })).nth(1).is_some());
-    let mut made = Made {
+    let mut made = BuiltSchedule {
         ranks: goal.ranks.len(),
         computing: computing.count(),
         eager,
@@ -298,9 +297,11 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
     };
     let flow_of = matched(goal, files, &mut made)?;
     if made.flows.is_empty() {
-        return Err(Fault::new(Origin::NOWHERE, format!("{} sends nothing", files.names())).help("expected a send"));
+        return Err(
+            SpannedError::new(SourceSpan::NOWHERE, format!("{} sends nothing", files.names())).help("expected a send")
+        );
     }
-    let mut places = vec![formats::Place::default(); made.flows.len()];
+    let mut places = vec![formats::ByteRange::default(); made.flows.len()];
     let mut work = 0;
     for (number, rank) in goal.ranks.iter().enumerate() {
         for (op, flow) in flow_of[number].iter().enumerate() {
@@ -311,7 +312,7 @@ fn flows(goal: &Goal, eager: u64, files: &Files<'_>) -> Result<Made, Fault> {
         of_rank(rank, index32(number), &flow_of[number], files, &mut made, &mut work)?;
     }
     let after = |flow: usize| made.flows[flow].begin.events.iter().map(|event| event.flow as usize).collect::<Vec<_>>();
-    if let Some(circle) = circle(made.flows.len(), after) {
+    if let Some(circle) = find_dependency_cycle(made.flows.len(), after) {
         let message = format!("this send waits for itself, through {} others: it would never start", circle.len() - 1);
         return Err(files.fault(made.flows[circle[0]].src, places[circle[0]], message, "a circle of messages"));
     }
@@ -324,9 +325,9 @@ fn of_rank(
     number: u32,
     flow_of: &[Option<u32>],
     files: &Files<'_>,
-    made: &mut Made,
+    made: &mut BuiltSchedule,
     work: &mut usize,
-) -> Result<(), Fault> {
+) -> Result<(), SpannedError> {
     let count = rank.ops.len();
     let first = |op: usize| rank.edges.partition_point(|edge| (edge.op as usize) < op);
     let on = |op: usize| rank.edges[first(op)..].iter().take_while(move |edge| edge.op as usize == op);
@@ -353,8 +354,8 @@ fn of_rank(
             }
         }
         begin.settle(&made.flows);
-        if *work > MOST_EVENTS {
-            let message = format!("this schedule waits for over {MOST_EVENTS} events");
+        if *work > MAX_EVENTS {
+            let message = format!("this schedule waits for over {MAX_EVENTS} events");
             return Err(files.fault(
                 number,
                 rank.ops[op].at,
@@ -364,9 +365,9 @@ fn of_rank(
         }
         let ended = match (rank.ops[op].kind, flow_of[op]) {
             (OpKind::Calc { ns }, _) => {
-                let compute = i64::try_from(ns).ok().filter(|ns| *ns <= LONGEST.ps() / 1_000).map(Span::from_ns);
+                let compute = i64::try_from(ns).ok().filter(|ns| *ns <= MAX_SPAN.ps() / 1_000).map(Span::from_ns);
                 let Some(compute) = compute else {
-                    let expected = format!("expected up to {}", write_span(LONGEST));
+                    let expected = format!("expected up to {}", write_span(MAX_SPAN));
                     return Err(files.fault(number, rank.ops[op].at, format!("a computation of {ns} ns"), &expected));
                 };
                 made.computes = sum(made.computes, compute);
@@ -431,7 +432,7 @@ fn order(rank: &Rank) -> Result<Vec<usize>, usize> {
 
 /// Returns the sum, at most the longest time of a file.
 fn sum(a: Span, b: Span) -> Span {
-    Span::from_ps(a.ps().saturating_add(b.ps()).min(LONGEST.ps()))
+    Span::from_ps(a.ps().saturating_add(b.ps()).min(MAX_SPAN.ps()))
 }
 
 impl When {
@@ -447,7 +448,7 @@ impl When {
     }
 
     /// Sorts events and keeps the latest of each, and none that another one is never before.
-    fn settle(&mut self, flows: &[Flow]) {
+    fn settle(&mut self, flows: &[ScheduledFlow]) {
         self.events.sort_unstable();
         // Of one flow and state the longest computation is the last.
         self.events.reverse();
@@ -482,12 +483,17 @@ impl When {
     }
 }
 
-impl Made {
+impl BuiltSchedule {
     /// The flows on hosts.
-    pub(super) fn on(self, seats: &Seats, placement: Placement, notes: &mut Vec<String>) -> Result<Vec<Listed>, Fault> {
+    pub(super) fn on(
+        self,
+        seats: &HostNames,
+        placement: Placement,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<ForeignFlow>, SpannedError> {
         let hosts = seats.place(self.ranks, "ranks", placement)?;
         self.note(placement, notes);
-        let listed = |flow: Flow| Listed {
+        let listed = |flow: ScheduledFlow| ForeignFlow {
             start: Some(flow.begin.earliest).filter(|start| flow.begin.events.is_empty() || !start.is_zero()),
             src: hosts[flow.src as usize].clone(),
             dst: hosts[flow.dst as usize].clone(),
@@ -523,8 +529,8 @@ impl Made {
 
 #[cfg(test)]
 mod tests {
-    use formats::Place;
-    use formats::goal::{Edge, Op};
+    use formats::ByteRange;
+    use formats::goal::{Op, OpDependency};
     use proptest::prelude::*;
 
     use super::*;
@@ -533,17 +539,17 @@ mod tests {
     /// A message of some ranks, or a computation of one, with the requirements of its operations; and the times until a
     /// message is received and until it is acknowledged.
     #[derive(Clone, Debug)]
-    struct Item {
+    struct RankItem {
         message: bool,
         ranks: (u8, u8),
         requires: Vec<(u8, bool)>,
         ns: [u64; 2],
     }
 
-    fn item() -> impl Strategy<Value = Item> {
+    fn item() -> impl Strategy<Value = RankItem> {
         let requires = proptest::collection::vec((any::<u8>(), any::<bool>()), 0..6);
         (any::<bool>(), (0..3u8, 1..3u8), requires, [0..1_000u64, 0..1_000u64])
-            .prop_map(|(message, ranks, requires, ns)| Item { message, ranks, requires, ns })
+            .prop_map(|(message, ranks, requires, ns)| RankItem { message, ranks, requires, ns })
     }
 
     proptest! {
@@ -566,14 +572,14 @@ mod tests {
                     let mut begin = 0;
                     for (on, begun) in item.requires.iter().filter(|_| op > 0) {
                         let on = u32::from(*on) % op;
-                        made.edges.push(Edge { op, on, begun: *begun });
+                        made.edges.push(OpDependency { op, on, begun: *begun });
                         begin = begin.max(due[rank][on as usize][usize::from(!begun)]);
                     }
                     begin
                 };
                 let at = begin(rank, &mut ranks[rank], &due);
                 let mut op = |rank: usize, kind, when| {
-                    ranks[rank].ops.push(Op { kind, cpu: 0, at: Place::default() });
+                    ranks[rank].ops.push(Op { kind, cpu: 0, at: ByteRange::default() });
                     due[rank].push(when);
                 };
                 if item.message {
@@ -583,7 +589,7 @@ mod tests {
                     sent[rank].push([at, at + come, at + come + more]);
                     let posted = begin(other, &mut ranks[other], &due);
                     let kind = OpKind::Recv { bytes, from: index32(rank), tag };
-                    ranks[other].ops.push(Op { kind, cpu: 0, at: Place::default() });
+                    ranks[other].ops.push(Op { kind, cpu: 0, at: ByteRange::default() });
                     due[other].push([posted, posted.max(at + come)]);
                 } else {
                     op(rank, OpKind::Calc { ns: item.ns[0] }, [at, at + item.ns[0]]);
@@ -615,7 +621,7 @@ mod tests {
     fn made(schedule: &str) -> Vec<(u32, u32, Span, Vec<String>)> {
         let goal = read(schedule.as_bytes()).unwrap();
         let made = flows(&goal, 0, &Files(&[])).unwrap();
-        let flow = |flow: Flow| {
+        let flow = |flow: ScheduledFlow| {
             let events = flow.begin.events.iter().map(FlowEvent::to_string).collect();
             (flow.src, flow.dst, flow.begin.earliest, events)
         };
@@ -650,7 +656,7 @@ mod tests {
             [Some(12), Some(7), Some(7), None, None]
         );
         let explained = |fault| Sources::default().explain(fault).to_string();
-        assert!(explained(chakra(&[], &Groups::new()).err().unwrap()).contains("sends nothing"));
+        assert!(explained(chakra(&[], &ProcessGroups::new()).err().unwrap()).contains("sends nothing"));
     }
 
     #[test]

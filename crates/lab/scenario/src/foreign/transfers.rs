@@ -6,22 +6,22 @@
 
 use std::collections::BTreeMap;
 
-use formats::Place;
+use formats::ByteRange;
 use formats::counted;
-use formats::flows::Flow;
+use formats::flows::QuotedFlow;
 use formats::transfers::Transfers;
 use units::{Bytes, Span};
 
-use super::{Foreign, Listed, NetworkSource, Seats, Traffic, Unplaced, flow_size};
+use super::{Foreign, ForeignFlow, ForeignTraffic, HostNames, NetworkSource, Unplaced, flow_size};
 use crate::config::{HostRef, PAYLOAD, Placement};
 use crate::decode::Field;
-use crate::error::{Fault, Origin};
-use crate::kind::Kind;
-use crate::quantity::LONGEST;
+use crate::error::{SourceSpan, SpannedError};
+use crate::kind::FileKind;
+use crate::quantity::MAX_SPAN;
 use crate::tree::{Node, Value};
 
 /// Flows as plain CSV.
-pub(crate) const PLAIN: Kind = Kind {
+pub(crate) const PLAIN: FileKind = FileKind {
     name: "a list of flows",
     expected: "expected the header start,from,to,bytes",
     fits: |file| {
@@ -30,7 +30,7 @@ pub(crate) const PLAIN: Kind = Kind {
 };
 
 /// Flow records as CSV.
-pub(crate) const RECORDS: Kind = Kind {
+pub(crate) const RECORDS: FileKind = FileKind {
     name: "nfdump's CSV",
     expected: "expected a header such as ts,te,td,sa,da,... or firstSeen,duration,proto,srcAddr,...",
     fits: |file| names_columns(file.first(), &["ts", "sa", "da", "ibyt", "firstseen", "srcaddr", "dstaddr", "bytes"]),
@@ -63,7 +63,7 @@ impl TrafficFormat {
     }
 
     /// Returns the kind of its text; none for bytes.
-    pub(crate) fn kind(self) -> Option<Kind> {
+    pub(crate) fn kind(self) -> Option<FileKind> {
         match self {
             Self::Flows => Some(PLAIN),
             Self::Netflow => Some(RECORDS),
@@ -73,16 +73,16 @@ impl TrafficFormat {
 }
 
 /// A transfer with its values read.
-pub(super) struct Sent {
+pub(super) struct ParsedTransfer {
     pub(super) start: Span,
     from: String,
     to: String,
     bytes: u64,
-    origin: Origin,
+    origin: SourceSpan,
 }
 
 /// Reads traffic.
-pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Traffic, Fault> {
+pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<ForeignTraffic, SpannedError> {
     let mut notes = Vec::new();
     let fault = |error| file.fault(error);
     let sent = match format {
@@ -92,68 +92,70 @@ pub(crate) fn transfers(file: Foreign<'_>, format: TrafficFormat) -> Result<Traf
     };
     if sent.is_empty() {
         let message = format!("`{}` has no transfer", file.name);
-        return Err(Fault::new(Origin::NOWHERE, message).help("expected at least one with some bytes"));
+        return Err(SpannedError::new(SourceSpan::NOWHERE, message).help("expected at least one with some bytes"));
     }
     if format != TrafficFormat::Flows {
         notes.push("each flow sends all its bytes as fast as its law lets it, from its first byte on: its own pauses and its duration are left out".into());
     }
-    Ok(Traffic { from: format.name(), what: Unplaced::Transfers(sent), notes })
+    Ok(ForeignTraffic { from: format.name(), what: Unplaced::Transfers(sent), notes })
 }
 
 /// The flows on hosts of a network.
 pub(super) fn on(
-    sent: &[Sent],
-    seats: &Seats,
+    sent: &[ParsedTransfer],
+    seats: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
-) -> Result<Vec<Listed>, Fault> {
+) -> Result<Vec<ForeignFlow>, SpannedError> {
     let hosts = hosts(sent, seats, network, placement, notes)?;
-    let listed = |sent: &Sent| {
+    let listed = |sent: &ParsedTransfer| {
         let [src, dst] = [&sent.from, &sent.to].map(|end| hosts[end.as_str()].clone());
         let bytes = flow_size(sent.bytes, PAYLOAD.get().into(), sent.origin)?;
-        Ok(Listed { start: Some(sent.start), src, dst, bytes: Some(bytes), after: Vec::new() })
+        Ok(ForeignFlow { start: Some(sent.start), src, dst, bytes: Some(bytes), after: Vec::new() })
     };
     sent.iter().map(listed).collect()
 }
 
 /// Reads the values of plain CSV flows, which have units.
-fn plain(flows: Vec<Flow>, source: Option<u32>) -> Result<Vec<Sent>, Fault> {
-    let read = |flow: Flow| {
-        let node = |text: &str, at: Place| Node { value: Value::string(text), origin: Origin::new(source, at.range()) };
-        let origin = Origin::new(source, flow.at.range());
+fn plain(flows: Vec<QuotedFlow>, source: Option<u32>) -> Result<Vec<ParsedTransfer>, SpannedError> {
+    let read = |flow: QuotedFlow| {
+        let node = |text: &str, at: ByteRange| Node {
+            value: Value::string(text),
+            origin: SourceSpan::new(source, at.range()),
+        };
+        let origin = SourceSpan::new(source, flow.at.range());
         if flow.from == flow.to {
-            return Err(
-                Fault::new(origin, format!("`{}` sends to itself", flow.from)).label("expected two different hosts")
-            );
+            return Err(SpannedError::new(origin, format!("`{}` sends to itself", flow.from))
+                .label("expected two different hosts"));
         }
         let start = Span::decode(&node(&flow.start.text, flow.start.at)).map_err(|fault| {
             let bare = flow.start.text.parse::<f64>().is_ok();
             if bare { fault.help("give a unit, as in 100us, or name the column start_us, start_s, ...") } else { fault }
         })?;
         let bytes = Bytes::decode(&node(&flow.bytes.text, flow.bytes.at))?.get();
-        Ok(Sent { start, from: flow.from, to: flow.to, bytes, origin })
+        Ok(ParsedTransfer { start, from: flow.from, to: flow.to, bytes, origin })
     };
     flows.into_iter().map(read).collect()
 }
 
 /// Transfers that have a date, counted from the first.
-fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> Vec<Sent> {
+fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> Vec<ParsedTransfer> {
     for what in &transfers.left_out {
         notes.push(format!("left out: {what}"));
     }
-    let longest = LONGEST.unsigned_ps() / 1_000;
+    let longest = MAX_SPAN.unsigned_ps() / 1_000;
     let all = transfers.list.len();
-    let kept: Vec<Sent> = transfers
+    let kept: Vec<ParsedTransfer> = transfers
         .list
         .into_iter()
         .filter(|transfer| transfer.start_ns < longest)
-        .map(|transfer| Sent {
+        .map(|transfer| ParsedTransfer {
             start: Span::from_ns(i64::try_from(transfer.start_ns).unwrap_or(i64::MAX)),
             from: transfer.from,
             to: transfer.to,
             bytes: transfer.bytes,
-            origin: Origin::new(source, transfer.at.range()),
+            origin: SourceSpan::new(source, transfer.at.range()),
         })
         .collect();
     if kept.len() < all {
@@ -163,7 +165,7 @@ fn dated(transfers: Transfers, source: Option<u32>, notes: &mut Vec<String>) -> 
 }
 
 /// Returns the senders and receivers in the order of their first appearance.
-pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
+pub(super) fn ends(sent: &[ParsedTransfer]) -> Vec<&str> {
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ends = Vec::new();
     for end in sent.iter().flat_map(|sent| [sent.from.as_str(), sent.to.as_str()]) {
@@ -177,12 +179,12 @@ pub(super) fn ends(sent: &[Sent]) -> Vec<&str> {
 
 /// The host of each of them.
 fn hosts<'a>(
-    sent: &'a [Sent],
-    seats: &Seats,
+    sent: &'a [ParsedTransfer],
+    seats: &HostNames,
     network: NetworkSource,
     placement: Placement,
     notes: &mut Vec<String>,
-) -> Result<BTreeMap<&'a str, HostRef>, Fault> {
+) -> Result<BTreeMap<&'a str, HostRef>, SpannedError> {
     let ends = ends(sent);
     // Names and numbers of hosts mean those hosts, if the network is the user's.
     let names: BTreeMap<&str, u32> = (0..).zip(&seats.hosts).map(|(number, name)| (name.as_str(), number)).collect();
@@ -199,7 +201,7 @@ fn hosts<'a>(
         && let Some(at) = sent.iter().find(|sent| sent.from == *unknown || sent.to == *unknown)
     {
         let message = format!("`{unknown}` is no host of {}, and `{named}` is one", seats.what);
-        return Err(Fault::new(at.origin, message)
+        return Err(SpannedError::new(at.origin, message)
             .label("expected names of its hosts everywhere, or nowhere")
             .suggest(unknown, names.keys().copied()));
     }

@@ -3,18 +3,18 @@
 use std::fmt::Write;
 
 use crate::config::{FlowEvents, HostRef};
-use crate::decode::{At, Field};
-use crate::foreign::Listed;
+use crate::decode::{Field, Located};
+use crate::foreign::ForeignFlow;
 use crate::quantity::write_span;
 use crate::tree::{Node, Value};
 
 /// Flows beyond this many go to a file of their own.
-pub(super) const MOST_INLINE: usize = 1_000;
+pub(super) const MAX_INLINE: usize = 1_000;
 
 /// Returns the entry of `[[traffic]]`, and the file next to the scenario if the list is long: its name and its text.
-pub(super) fn list(flows: &[Listed], scenario: &str) -> (Value, Option<(String, String)>) {
+pub(super) fn list(flows: &[ForeignFlow], scenario: &str) -> (Value, Option<(String, String)>) {
     let kind = ("kind", Value::string("list"));
-    if flows.len() <= MOST_INLINE {
+    if flows.len() <= MAX_INLINE {
         let flows = flows.iter().map(|flow| Node::made(inline(flow)));
         return (Value::table([kind, ("flows", Value::Array(flows.collect()))]), None);
     }
@@ -33,8 +33,8 @@ pub(super) fn list(flows: &[Listed], scenario: &str) -> (Value, Option<(String, 
     (Value::table([kind, ("file", Value::string(&file))]), Some((file, text)))
 }
 
-fn inline(flow: &Listed) -> Value {
-    let after = || FlowEvents(flow.after.iter().map(|&event| At::default_of(event)).collect()).encode();
+fn inline(flow: &ForeignFlow) -> Value {
+    let after = || FlowEvents(flow.after.iter().map(|&event| Located::default_of(event)).collect()).encode();
     Value::table([
         ("start", flow.start.encode()),
         ("src", flow.src.encode()),
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_long_list_reads_back() {
-        let flow = |number: u32| Listed {
+        let flow = |number: u32| ForeignFlow {
             start: number.is_multiple_of(3).then(|| Span::from_ns(i64::from(number))),
             src: HostRef::Index(number % 7),
             dst: HostRef::Name(format!("a \"{}\", b", number % 5)),
             bytes: (number % 5 != 4).then_some(u64::from(number) + 1),
             after: (number.saturating_sub(number % 4)..number).map(FlowEvent::complete).collect(),
         };
-        let flows: Vec<Listed> = (0..1_500).map(flow).collect();
+        let flows: Vec<ForeignFlow> = (0..1_500).map(flow).collect();
         let (_, beside) = list(&flows, "x");
         let (name, text) = beside.unwrap();
         let read = read_list(&text, 0).unwrap();

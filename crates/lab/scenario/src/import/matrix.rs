@@ -6,11 +6,11 @@ use formats::counted;
 use units::Span;
 
 use super::{StartUnit, after, flow_size, lines, number};
-use crate::circle::circle;
 use crate::config::PAYLOAD;
-use crate::error::{Fault, Origin};
+use crate::dependency_cycle::find_dependency_cycle;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
-use crate::quantity::{Decimal, LONGEST, write_span};
+use crate::quantity::{Decimal, MAX_SPAN, write_span};
 
 /// Contents of a matrix.
 pub(super) struct Matrix {
@@ -40,31 +40,31 @@ pub(super) enum StartAt {
 }
 
 /// A connection as written.
-struct Connection {
+struct MatrixEntry {
     src: u32,
     dst: u32,
     /// None: it lasts to the end.
     size: Option<u64>,
     start: Option<Span>,
-    waits_for: Option<(u32, Origin)>,
-    origin: Origin,
+    waits_for: Option<(u32, SourceSpan)>,
+    origin: SourceSpan,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum MatrixEntryKind {
     OneShot,
     MultiShot,
     Barrier(u32),
 }
 
 #[derive(Default)]
-struct Reading {
+struct MatrixReader {
     unit: Option<StartUnit>,
     nodes: Option<u32>,
     /// The counts that the header states, and where.
-    stated: BTreeMap<&'static str, (usize, Origin)>,
-    connections: Vec<Connection>,
-    triggers: BTreeMap<u32, (Kind, Origin)>,
+    stated: BTreeMap<&'static str, (usize, SourceSpan)>,
+    connections: Vec<MatrixEntry>,
+    triggers: BTreeMap<u32, (MatrixEntryKind, SourceSpan)>,
     /// The flows that fire each trigger when they are complete.
     fired_by: BTreeMap<u32, Vec<u32>>,
     priorities: bool,
@@ -75,8 +75,13 @@ struct Reading {
 }
 
 /// Reads a matrix with starts in `unit`, which may be unknown if all of them are zero.
-pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
-    let mut reading = Reading { unit, ..Reading::default() };
+pub(super) fn read(
+    text: &str,
+    source: u32,
+    unit: Option<StartUnit>,
+    notes: &mut Vec<String>,
+) -> Result<Matrix, SpannedError> {
+    let mut reading = MatrixReader { unit, ..MatrixReader::default() };
     for words in lines(text, source) {
         let (word, origin) = words[0];
         match word {
@@ -85,14 +90,16 @@ pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut
             "Triggers" => drop(reading.stated.insert("Triggers", (number(&words, 0)?, origin))),
             "Failures" => {
                 if number::<u32>(&words, 0)? > 0 {
-                    return Err(Fault::new(origin, "failed links cannot be imported").label("not supported"));
+                    return Err(SpannedError::new(origin, "failed links cannot be imported").label("not supported"));
                 }
             }
             "trigger" => reading.trigger(&words)?,
-            "failure" => return Err(Fault::new(origin, "failed links cannot be imported").label("not supported")),
+            "failure" => {
+                return Err(SpannedError::new(origin, "failed links cannot be imported").label("not supported"));
+            }
             word if word.contains("->") => reading.connection(&words)?,
             word => {
-                return Err(Fault::new(origin, format!("unknown word `{word}`"))
+                return Err(SpannedError::new(origin, format!("unknown word `{word}`"))
                     .label("expected `src->dst`, `trigger` or a header")
                     .suggest(word, ["Nodes", "Connections", "Triggers", "Failures", "trigger"]));
             }
@@ -101,12 +108,12 @@ pub(super) fn read(text: &str, source: u32, unit: Option<StartUnit>, notes: &mut
     reading.finish(source, notes)
 }
 
-impl Reading {
-    fn connection(&mut self, words: &[(&str, Origin)]) -> Result<(), Fault> {
+impl MatrixReader {
+    fn connection(&mut self, words: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
         let (pair, origin) = words[0];
         let ends = pair.split_once("->").and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
         let Some((src, dst)) = ends else {
-            return Err(Fault::new(origin, format!("`{pair}` is no pair of hosts")).label("expected `0->1`"));
+            return Err(SpannedError::new(origin, format!("`{pair}` is no pair of hosts")).label("expected `0->1`"));
         };
         let index = index32(self.connections.len());
         let (mut size, mut start, mut waits_for) = (None, None, None);
@@ -128,52 +135,56 @@ impl Reading {
                     self.fired_by.entry(number(words, at)?).or_default().push(index);
                 }
                 "addon" => {
-                    return Err(Fault::new(
+                    return Err(SpannedError::new(
                         place,
                         "`addon` grows a flow when a trigger fires, which a scenario cannot say",
                     )
                     .label("not supported"));
                 }
                 word => {
-                    return Err(Fault::new(place, format!("unknown word `{word}`")).label("unknown word").suggest(
-                        word,
-                        ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"],
-                    ));
+                    return Err(SpannedError::new(place, format!("unknown word `{word}`"))
+                        .label("unknown word")
+                        .suggest(
+                            word,
+                            ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"],
+                        ));
                 }
             }
             at += 2;
         }
         let Some((size, size_at)) = size else {
-            return Err(Fault::new(origin, "this connection has no size").label("needs `size BYTES`"));
+            return Err(SpannedError::new(origin, "this connection has no size").label("needs `size BYTES`"));
         };
         // The programs set a flow's size only if it is over zero (`main_uec.cpp`, `main_ndp.cpp` and others).
         let size = if size == 0 { None } else { Some(flow_size(size, PAYLOAD.get().into(), size_at)?) };
         match (start.is_some(), waits_for) {
             (false, None) => {
-                return Err(
-                    Fault::new(origin, "this connection never starts").label("needs `start TIME` or `trigger ID`")
-                );
+                return Err(SpannedError::new(origin, "this connection never starts")
+                    .label("needs `start TIME` or `trigger ID`"));
             }
             (true, Some((_, place))) => {
-                return Err(Fault::new(place, "a connection has either `start` or `trigger`").label("and also `start`"));
+                return Err(
+                    SpannedError::new(place, "a connection has either `start` or `trigger`").label("and also `start`")
+                );
             }
             _ => {}
         }
-        self.connections.push(Connection { src, dst, size, start, waits_for, origin });
+        self.connections.push(MatrixEntry { src, dst, size, start, waits_for, origin });
         Ok(())
     }
 
     /// A start, which may have decimals.
-    fn start(&mut self, words: &[(&str, Origin)], at: usize) -> Result<Span, Fault> {
+    fn start(&mut self, words: &[(&str, SourceSpan)], at: usize) -> Result<Span, SpannedError> {
         let (text, origin) = after(words, at)?;
-        let bad =
-            || Fault::new(origin, format!("`{text}` is no start time")).label("expected a number from 0 to 10^6 s");
+        let bad = || {
+            SpannedError::new(origin, format!("`{text}` is no start time")).label("expected a number from 0 to 10^6 s")
+        };
         let decimal = Decimal::parse(text).ok_or_else(bad)?;
         if decimal.is_zero() {
             return Ok(Span::ZERO);
         }
         let Some(unit) = self.unit else {
-            return Err(Fault::new(origin, format!("`start {text}` is in a unit that the file does not name"))
+            return Err(SpannedError::new(origin, format!("`start {text}` is in a unit that the file does not name"))
                 .label("picoseconds or microseconds")
                 .help("give --start-unit ps if it is for a program that takes `start` as it is, such as csg-htsim's main_ndp")
                 .help("give --start-unit us if it is for one that takes microseconds, such as uet-htsim's (uec.cpp) or csg-htsim's main_eqds"));
@@ -184,7 +195,7 @@ impl Reading {
         i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps).ok_or_else(bad)
     }
 
-    fn trigger(&mut self, words: &[(&str, Origin)]) -> Result<(), Fault> {
+    fn trigger(&mut self, words: &[(&str, SourceSpan)]) -> Result<(), SpannedError> {
         let (mut id, mut kind, mut count) = (None, None, 0);
         let mut at = 1;
         while at < words.len() {
@@ -200,11 +211,11 @@ impl Reading {
                     }
                     at += 1;
                 }
-                "oneshot" => kind = Some(Kind::OneShot),
-                "multishot" => kind = Some(Kind::MultiShot),
-                "barrier" => kind = Some(Kind::Barrier(0)),
+                "oneshot" => kind = Some(MatrixEntryKind::OneShot),
+                "multishot" => kind = Some(MatrixEntryKind::MultiShot),
+                "barrier" => kind = Some(MatrixEntryKind::Barrier(0)),
                 word => {
-                    return Err(Fault::new(place, format!("unknown word `{word}`"))
+                    return Err(SpannedError::new(place, format!("unknown word `{word}`"))
                         .label("unknown word")
                         .suggest(word, ["id", "count", "oneshot", "multishot", "barrier"]));
                 }
@@ -212,33 +223,35 @@ impl Reading {
         }
         let origin = words[0].1;
         let (Some(id), Some(kind)) = (id, kind) else {
-            return Err(Fault::new(origin, "a trigger has an id and a kind").label("expected `trigger id 1 oneshot`"));
+            return Err(
+                SpannedError::new(origin, "a trigger has an id and a kind").label("expected `trigger id 1 oneshot`")
+            );
         };
-        let kind = if matches!(kind, Kind::Barrier(_)) { Kind::Barrier(count) } else { kind };
+        let kind = if matches!(kind, MatrixEntryKind::Barrier(_)) { MatrixEntryKind::Barrier(count) } else { kind };
         self.triggers.insert(id, (kind, origin));
         Ok(())
     }
 
-    fn finish(self, source: u32, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
-        let top = Origin::new(source, 0..0);
-        let nodes = self.nodes.ok_or_else(|| Fault::new(top, "the matrix has no line `Nodes N`"))?;
+    fn finish(self, source: u32, notes: &mut Vec<String>) -> Result<Matrix, SpannedError> {
+        let top = SourceSpan::new(source, 0..0);
+        let nodes = self.nodes.ok_or_else(|| SpannedError::new(top, "the matrix has no line `Nodes N`"))?;
         for (what, actual) in [("Connections", self.connections.len()), ("Triggers", self.triggers.len())] {
             match self.stated.get(what) {
                 Some(&(stated, origin)) if stated != actual => {
-                    return Err(Fault::new(origin, format!("`{what} {stated}`, but there are {actual}"))
+                    return Err(SpannedError::new(origin, format!("`{what} {stated}`, but there are {actual}"))
                         .label("expected the number of lines"));
                 }
                 _ => {}
             }
         }
         if self.connections.is_empty() {
-            return Err(Fault::new(top, "the matrix has zero flows"));
+            return Err(SpannedError::new(top, "the matrix has zero flows"));
         }
         let mut flows = Vec::with_capacity(self.connections.len());
         for connection in &self.connections {
-            let Connection { src, dst, size, origin, .. } = *connection;
+            let MatrixEntry { src, dst, size, origin, .. } = *connection;
             if src >= nodes || dst >= nodes || src == dst {
-                return Err(Fault::new(origin, format!("a flow goes from one of {nodes} nodes to another"))
+                return Err(SpannedError::new(origin, format!("a flow goes from one of {nodes} nodes to another"))
                     .label(format!("expected two different numbers from 0 to {}", nodes.saturating_sub(1))));
             }
             let start = match (connection.start, connection.waits_for) {
@@ -247,15 +260,17 @@ impl Reading {
                     let sources = self.sources_of(id, place)?;
                     let endless = |&&source: &&u32| self.connections[source as usize].size.is_none();
                     if let Some(&source) = sources.iter().find(endless) {
-                        let Connection { src, dst, .. } = self.connections[source as usize];
+                        let MatrixEntry { src, dst, .. } = self.connections[source as usize];
                         let message = format!(
                             "this connection waits for {src}->{dst}, which has size 0 and never ends: it would never start"
                         );
-                        return Err(Fault::new(place, message).label("expected a trigger of a connection with a size"));
+                        return Err(
+                            SpannedError::new(place, message).label("expected a trigger of a connection with a size")
+                        );
                     }
                     StartAt::After(sources)
                 }
-                (None, None) => return Err(Fault::new(origin, "this connection never starts")),
+                (None, None) => return Err(SpannedError::new(origin, "this connection never starts")),
             };
             flows.push(ListedFlow { src, dst, size, start });
         }
@@ -263,13 +278,13 @@ impl Reading {
             StartAt::After(others) => others.iter().map(|&other| other as usize).collect(),
             StartAt::Time(_) => Vec::new(),
         };
-        if let Some(circle) = circle(flows.len(), after) {
+        if let Some(circle) = find_dependency_cycle(flows.len(), after) {
             let message = "this connection waits for itself, through its triggers: it would never start";
-            return Err(Fault::new(self.connections[circle[0]].origin, message).label("a circle"));
+            return Err(SpannedError::new(self.connections[circle[0]].origin, message).label("a circle"));
         }
         let endless = flows.iter().filter(|flow| flow.size.is_none()).count();
         let last = self.connections.iter().filter_map(|connection| connection.start).max().unwrap_or(Span::ZERO);
-        let stop = (endless > 0).then_some(Span::from_ps(last.ps().saturating_add(END.ps()).min(LONGEST.ps())));
+        let stop = (endless > 0).then_some(Span::from_ps(last.ps().saturating_add(END.ps()).min(MAX_SPAN.ps())));
         self.note(notes);
         if let Some(stop) = stop {
             notes.push(format!(
@@ -283,26 +298,28 @@ impl Reading {
     }
 
     /// Returns the flows that fire a trigger when they end: one, or all that a barrier counts.
-    fn sources_of(&self, id: u32, place: Origin) -> Result<Vec<u32>, Fault> {
+    fn sources_of(&self, id: u32, place: SourceSpan) -> Result<Vec<u32>, SpannedError> {
         let Some(&(kind, defined)) = self.triggers.get(&id) else {
-            return Err(Fault::new(place, format!("there is no trigger {id}")).label("not defined"));
+            return Err(SpannedError::new(place, format!("there is no trigger {id}")).label("not defined"));
         };
         let sources = self.fired_by.get(&id).map_or(&[][..], Vec::as_slice);
         match (kind, sources) {
-            (_, []) => Err(Fault::new(place, format!("nothing fires trigger {id}: this flow would never start"))
-                .label("needs a flow with send_done_trigger")),
-            (Kind::Barrier(count), sources) if count as usize == sources.len() => {
+            (_, []) => {
+                Err(SpannedError::new(place, format!("nothing fires trigger {id}: this flow would never start"))
+                    .label("needs a flow with send_done_trigger"))
+            }
+            (MatrixEntryKind::Barrier(count), sources) if count as usize == sources.len() => {
                 // A flow may fire it twice: when its sender is done, and its receiver.
                 let mut sources = sources.to_vec();
                 sources.dedup();
                 Ok(sources)
             }
-            (Kind::Barrier(count), sources) if count > 1 => {
+            (MatrixEntryKind::Barrier(count), sources) if count > 1 => {
                 let message = format!("trigger {id} waits for {count} flows, and {} fire it", sources.len());
-                Err(Fault::new(defined, message).label("not supported"))
+                Err(SpannedError::new(defined, message).label("not supported"))
             }
             (_, &[source]) => Ok(vec![source]),
-            (_, several) => Err(Fault::new(
+            (_, several) => Err(SpannedError::new(
                 defined,
                 format!("{} flows fire trigger {id}, any of them; a flow of a scenario waits for all", several.len()),
             )
@@ -329,7 +346,7 @@ impl Reading {
         if self.receiver_triggers {
             notes.push("recv_done_trigger fires when the sender knows that its flow is complete, a one-way delay later than in htsim".into());
         }
-        if self.triggers.values().any(|(kind, _)| matches!(kind, Kind::MultiShot)) {
+        if self.triggers.values().any(|(kind, _)| matches!(kind, MatrixEntryKind::MultiShot)) {
             notes.push("a multishot trigger that one flow fires is one that fires once".into());
         }
         for id in self

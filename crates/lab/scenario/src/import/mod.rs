@@ -12,10 +12,10 @@ use crate::Error;
 pub use crate::config::Placement;
 use crate::config::{FlowEvent, HostRef};
 use crate::decode::Field;
-use crate::error::{Fault, Origin, Sources};
+use crate::error::{SourceSpan, Sources, SpannedError};
 pub use crate::foreign::TrafficFormat;
-use crate::foreign::{Listed, flow_size};
-use crate::kind::Kind;
+use crate::foreign::{ForeignFlow, flow_size};
+use crate::kind::FileKind;
 use crate::load::parse;
 use crate::overrides::Overrides;
 use crate::quantity::Decimal;
@@ -26,7 +26,7 @@ use files::BYTE_ORDER_MARK;
 pub use hpcc::{HpccNames, import_hpcc};
 #[cfg(test)]
 pub(crate) use hpcc::{NUMBERS, SETTINGS};
-use listed::{MOST_INLINE, list};
+use listed::{MAX_INLINE, list};
 use matrix::{Matrix, StartAt};
 #[cfg(test)]
 pub(crate) use network::{GRAPHML, LAB, LINKS, SNDLIB};
@@ -37,7 +37,7 @@ pub use traffic::{
 };
 
 /// A connection matrix of htsim.
-pub(crate) const MATRIX: Kind = Kind {
+pub(crate) const MATRIX: FileKind = FileKind {
     name: "a connection matrix of htsim",
     expected: "expected `Nodes N`, `Connections N` and lines such as `0->1 start 0 size 1000`",
     fits: |file| {
@@ -47,7 +47,7 @@ pub(crate) const MATRIX: Kind = Kind {
 };
 
 /// A topology of htsim.
-pub(crate) const TIERS: Kind = Kind {
+pub(crate) const TIERS: FileKind = FileKind {
     name: "a topology of htsim",
     expected: "expected lines such as `Nodes 16`, `Tiers 3`, `Tier 0`",
     fits: |file| file.begins_with(&topology::KEYS),
@@ -55,7 +55,7 @@ pub(crate) const TIERS: Kind = Kind {
 
 /// Names that an import needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Names<'a> {
+pub struct ImportNames<'a> {
     /// The new scenario's.
     pub scenario: &'a str,
     /// The connection matrix's file, for messages.
@@ -78,7 +78,7 @@ pub struct Imported {
 impl Imported {
     /// Returns itself, if it can be simulated. Builds every run: that takes as much memory as checking the scenario
     /// does. `name` represents its file in errors.
-    fn checked(self, name: &str) -> Result<Self, Fault> {
+    fn checked(self, name: &str) -> Result<Self, SpannedError> {
         let build = || {
             let scenario = parse(&self.toml, &format!("{name}.toml (not written)"), &Overrides::default())?;
             if let Some((name, text)) = &self.flows {
@@ -89,7 +89,8 @@ impl Imported {
         match build() {
             Ok(()) => Ok(self),
             Err(error) => {
-                Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string()))
+                Err(SpannedError::new(SourceSpan::NOWHERE, "what these files say is no scenario")
+                    .help(error.to_string()))
             }
         }
     }
@@ -127,7 +128,7 @@ pub fn import_htsim(
     matrix: &str,
     topology: Option<&str>,
     unit: Option<StartUnit>,
-    names: &Names<'_>,
+    names: &ImportNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
     let matrix_source = sources.add_file(names.matrix, matrix, MATRIX);
@@ -140,9 +141,9 @@ pub fn import_htsim(
 fn imported(
     matrix: &Matrix,
     topology: Option<(&str, u32)>,
-    names: &Names<'_>,
+    names: &ImportNames<'_>,
     mut notes: Vec<String>,
-) -> Result<Imported, Fault> {
+) -> Result<Imported, SpannedError> {
     let network = match topology {
         Some((text, source)) => topology::read(text, source, matrix.nodes, &mut notes)?,
         None => topology::guessed(matrix.nodes, &mut notes),
@@ -167,32 +168,32 @@ fn imported(
 }
 
 /// Returns the entry of `[[traffic]]`, and the file next to the scenario if the list is long.
-fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String)>) {
+fn traffic(matrix: &Matrix, names: &ImportNames<'_>) -> (Value, Option<(String, String)>) {
     let flow = |flow: &matrix::ListedFlow| {
         let (start, after) = match &flow.start {
             StartAt::Time(span) => (Some(*span), Vec::new()),
             StartAt::After(others) => (None, others.iter().map(|&other| FlowEvent::complete(other)).collect()),
         };
-        Listed { start, src: HostRef::Index(flow.src), dst: HostRef::Index(flow.dst), bytes: flow.size, after }
+        ForeignFlow { start, src: HostRef::Index(flow.src), dst: HostRef::Index(flow.dst), bytes: flow.size, after }
     };
-    let flows: Vec<Listed> = matrix.flows.iter().map(flow).collect();
+    let flows: Vec<ForeignFlow> = matrix.flows.iter().map(flow).collect();
     list(&flows, names.scenario)
 }
 
 /// A line's words, each with its place; without comments.
-fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, Origin)> {
+fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, SourceSpan)> {
     let content = line.split('#').next().unwrap_or_default();
     let content_start = content.as_ptr() as usize;
     let place = |word: &str| {
         // A word is a part of `content`, so the difference of their addresses is its place.
         let at = line_start + (word.as_ptr() as usize - content_start);
-        Origin::new(source, at..at + word.len())
+        SourceSpan::new(source, at..at + word.len())
     };
     content.trim_start_matches(BYTE_ORDER_MARK).split_whitespace().map(|word| (word, place(word))).collect()
 }
 
 /// Lines with words, and where each line begins.
-fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, Origin)>> {
+fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, SourceSpan)>> {
     let mut start = 0;
     let all = text.split_inclusive('\n').map(move |line| {
         let words = words(line, source, start);
@@ -203,23 +204,24 @@ fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, Origin)>> {
 }
 
 /// The number after a keyword.
-fn number<T: Number>(words: &[(&str, Origin)], at: usize) -> Result<T, Fault> {
+fn number<T: Number>(words: &[(&str, SourceSpan)], at: usize) -> Result<T, SpannedError> {
     let (word, origin) = after(words, at)?;
-    let bad = || Fault::new(origin, format!("`{}` needs a number, not `{word}`", words[at].0)).label("not a number");
+    let bad =
+        || SpannedError::new(origin, format!("`{}` needs a number, not `{word}`", words[at].0)).label("not a number");
     parsed(word, origin, bad)
 }
 
 /// The word after a keyword that needs a number.
-fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin), Fault> {
+fn after<'a>(words: &[(&'a str, SourceSpan)], at: usize) -> Result<(&'a str, SourceSpan), SpannedError> {
     let (keyword, origin) = words[at];
-    let missing = || Fault::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
+    let missing = || SpannedError::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
     words.get(at + 1).copied().ok_or_else(missing)
 }
 
 /// A type as which a word of a file may be read.
 trait Number: Sized {
     /// The largest whole number that fits.
-    const MOST: u64;
+    const MAX: u64;
 
     fn read(word: &str) -> Option<Self>;
 }
@@ -227,7 +229,7 @@ trait Number: Sized {
 macro_rules! numbers {
     ($($type:ty, $most:expr, $read:expr;)*) => {$(
         impl Number for $type {
-            const MOST: u64 = $most;
+            const MAX: u64 = $most;
 
             fn read(word: &str) -> Option<Self> {
                 $read(word)
@@ -245,10 +247,11 @@ numbers! {
 }
 
 /// A word as a number. A number that is too large gets an error of its own; `bad` is the error of any other word.
-fn parsed<T: Number>(word: &str, origin: Origin, bad: impl FnOnce() -> Fault) -> Result<T, Fault> {
+fn parsed<T: Number>(word: &str, origin: SourceSpan, bad: impl FnOnce() -> SpannedError) -> Result<T, SpannedError> {
     T::read(word).ok_or_else(|| {
         if word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
-            Fault::new(origin, format!("`{word}` is over {}", T::MOST)).label(format!("expected at most {}", T::MOST))
+            SpannedError::new(origin, format!("`{word}` is over {}", T::MAX))
+                .label(format!("expected at most {}", T::MAX))
         } else {
             bad()
         }

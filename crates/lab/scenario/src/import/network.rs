@@ -7,28 +7,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU16;
 
 use formats::counted;
-use formats::graph::{Capacity, Delay, Direction, Graph, Link, Position, Quoted};
+use formats::graph::{Capacity, Delay, Graph, GraphLink, LinkDirection, Position, Quoted};
 use units::{Rate, Span};
 
 use super::Imported;
 use super::stage::{ListedTraffic, Stage};
 use crate::Error;
 use crate::decode::Field;
-use crate::error::{Fault, Origin, Sources};
+use crate::error::{SourceSpan, Sources, SpannedError};
 use crate::foreign::Foreign;
-use crate::kind::Kind;
-use crate::quantity::{LONGEST, write_rate, write_span};
+use crate::kind::FileKind;
+use crate::quantity::{MAX_SPAN, write_rate, write_span};
 use crate::tree::{Node, Value};
 
 /// A GraphML file.
-pub(crate) const GRAPHML: Kind = Kind {
+pub(crate) const GRAPHML: FileKind = FileKind {
     name: "a GraphML file",
     expected: "expected XML with <graphml>",
     fits: |file| file.lines().any(|line| line.contains("<graphml")),
 };
 
 /// Links as CSV.
-pub(crate) const LINKS: Kind = Kind {
+pub(crate) const LINKS: FileKind = FileKind {
     name: "a list of links",
     expected: "expected the header from,to,rate,delay",
     fits: |file| {
@@ -40,14 +40,14 @@ pub(crate) const LINKS: Kind = Kind {
 };
 
 /// A topology of containerlab.
-pub(crate) const LAB: Kind = Kind {
+pub(crate) const LAB: FileKind = FileKind {
     name: "a topology of containerlab",
     expected: "expected YAML with `topology:`",
     fits: |file| file.lines().any(|line| line.starts_with("topology:")),
 };
 
 /// A network of SNDlib.
-pub(crate) const SNDLIB: Kind = Kind {
+pub(crate) const SNDLIB: FileKind = FileKind {
     name: "a network in SNDlib's native format",
     expected: "expected sections NODES ( ... ) and LINKS ( ... )",
     fits: |file| file.lines().any(|line| line.starts_with("?SNDlib") || line.starts_with("NODES")),
@@ -72,7 +72,7 @@ impl GraphFormat {
         matches!(self, Self::GraphMl | Self::SndLib)
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> FileKind {
         match self {
             Self::GraphMl => GRAPHML,
             Self::Links => LINKS,
@@ -129,9 +129,9 @@ pub struct GraphNames<'a> {
 }
 
 /// More switches are a mistake: routes are a table of switches by switches.
-const MOST: usize = 5_000;
+const MAX: usize = 5_000;
 /// More hosts are a mistake, too.
-const MOST_HOSTS: usize = 65_534;
+const MAX_HOSTS: usize = 65_534;
 /// Links as long as this separate datacenters.
 const LONG_HAUL: Span = Span::from_us(50);
 /// The rate of a link without any values.
@@ -181,15 +181,16 @@ pub fn import_graph(
         .map_err(explain)
 }
 
-fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, Fault> {
-    fn read<T: Field>(text: Option<&str>, option: &str, sources: &mut Sources) -> Result<Option<T>, Fault> {
+fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, SpannedError> {
+    fn read<T: Field>(text: Option<&str>, option: &str, sources: &mut Sources) -> Result<Option<T>, SpannedError> {
         let Some(text) = text else { return Ok(None) };
-        let origin = Origin::new(sources.add(option, text), 0..text.len());
+        let origin = SourceSpan::new(sources.add(option, text), 0..text.len());
         T::decode(&Node { value: Value::string(text), origin }).map(Some)
     }
     let delay: Option<Span> = read(options.delay, "--delay", sources)?;
     if delay.is_some_and(Span::is_zero) {
-        return Err(Fault::new(Origin::NOWHERE, "--delay 0: a link has a delay over zero").help("such as --delay 1ms"));
+        return Err(SpannedError::new(SourceSpan::NOWHERE, "--delay 0: a link has a delay over zero")
+            .help("such as --delay 1ms"));
     }
     Ok(Chosen {
         rate: read(options.rate, "--rate", sources)?,
@@ -203,7 +204,7 @@ fn chosen(options: &GraphOptions<'_>, sources: &mut Sources) -> Result<Chosen, F
 
 /// A cable between two nodes, or several that are alike.
 #[derive(Clone, Copy)]
-struct Cable {
+struct CableGroup {
     ends: [usize; 2],
     rate: Rate,
     delay: Span,
@@ -217,7 +218,7 @@ fn network(
     chosen: &Chosen,
     source: u32,
     notes: &mut Vec<String>,
-) -> Result<Value, Fault> {
+) -> Result<Value, SpannedError> {
     for what in &graph.left_out {
         notes.push(format!("left out: {what}"));
     }
@@ -244,9 +245,9 @@ fn network(
     }
     let leaves = is_host.iter().filter(|is_host| **is_host).count();
     let switches = count - leaves;
-    if switches > MOST {
+    if switches > MAX {
         let message = format!("{switches} switches");
-        return Err(Fault::new(Origin::new(source, 0..0), message).label(format!("expected at most {MOST}")));
+        return Err(SpannedError::new(SourceSpan::new(source, 0..0), message).label(format!("expected at most {MAX}")));
     }
     let each = chosen.hosts.unwrap_or(u16::from(leaves < 2));
     if leaves > 0 {
@@ -263,13 +264,15 @@ fn network(
         ));
     }
     let hosts = leaves + switches * usize::from(each);
-    if hosts > MOST_HOSTS {
+    if hosts > MAX_HOSTS {
         let message = format!("{hosts} hosts");
-        return Err(Fault::new(Origin::new(source, 0..0), message).label(format!("expected at most {MOST_HOSTS}")));
+        return Err(
+            SpannedError::new(SourceSpan::new(source, 0..0), message).label(format!("expected at most {MAX_HOSTS}"))
+        );
     }
     if hosts < 2 {
         let message = format!("this network has {hosts} hosts, and {count} nodes that are joined");
-        return Err(Fault::new(Origin::new(source, 0..0), message).label("expected two hosts or more"));
+        return Err(SpannedError::new(SourceSpan::new(source, 0..0), message).label("expected two hosts or more"));
     }
 
     let has_hosts: Vec<bool> = is_host.iter().map(|&leaf| leaf || each > 0).collect();
@@ -286,7 +289,7 @@ fn network(
             ("host_delay", if hangs { SHORT.encode() } else { Value::Absent }),
         ])));
     }
-    let link = |cable: &Cable| {
+    let link = |cable: &CableGroup| {
         Node::made(Value::table([
             ("between", cable.ends.map(|end| names[end].to_owned()).to_vec().encode()),
             ("rate", cable.rate.encode()),
@@ -313,7 +316,7 @@ struct Bundle {
     /// Links that carry one way.
     forward: [u32; 2],
     /// Line of the first one.
-    origin: Origin,
+    origin: SourceSpan,
 }
 
 impl Bundle {
@@ -337,18 +340,20 @@ struct LinkValues<'a> {
 
 impl LinkValues<'_> {
     fn quantity(&self, quoted: &Quoted) -> Node {
-        Node { value: Value::string(&quoted.text), origin: Origin::new(self.source, quoted.at.range()) }
+        Node { value: Value::string(&quoted.text), origin: SourceSpan::new(self.source, quoted.at.range()) }
     }
 
     /// A value in a unit that the file does not name, and no option either.
-    fn without_unit(&self, link: &Link, what: &str, units: f64, help: &str) -> Fault {
+    fn without_unit(&self, link: &GraphLink, what: &str, units: f64, help: &str) -> SpannedError {
         let message = format!("this link has a {what} of {units}, in a unit that the file does not name");
-        Fault::new(Origin::new(self.source, link.at.range()), message).label("expected a unit, by an option").help(help)
+        SpannedError::new(SourceSpan::new(self.source, link.at.range()), message)
+            .label("expected a unit, by an option")
+            .help(help)
     }
 
-    fn rate(&mut self, link: &Link) -> Result<Rate, Fault> {
+    fn rate(&mut self, link: &GraphLink) -> Result<Rate, SpannedError> {
         let bps = |bps: u64| {
-            let origin = Origin::new(self.source, link.at.range());
+            let origin = SourceSpan::new(self.source, link.at.range());
             Rate::decode(&Node { value: Value::string(format!("{bps}bps")), origin })
         };
         let rate = match (&link.rate, self.chosen.unit) {
@@ -365,7 +370,7 @@ impl LinkValues<'_> {
         Ok(rate.unwrap_or(self.default_rate))
     }
 
-    fn delay(&mut self, link: &Link) -> Result<Span, Fault> {
+    fn delay(&mut self, link: &GraphLink) -> Result<Span, SpannedError> {
         let [a, b] = link.ends.map(|end| self.graph.nodes[end as usize].position);
         let delay = match (&link.delay, self.chosen.delay_unit) {
             (Some(Delay::Time(delay)), _) => Some(Span::decode(&self.quantity(delay))?),
@@ -373,8 +378,10 @@ impl LinkValues<'_> {
                 let delay = times(unit, *units);
                 if delay.is_none() {
                     let message = format!("this link has a delay of {units} times {}", write_span(unit));
-                    let origin = Origin::new(self.source, link.at.range());
-                    return Err(Fault::new(origin, message).label(format!("expected 0 to {}", write_span(LONGEST))));
+                    let origin = SourceSpan::new(self.source, link.at.range());
+                    return Err(
+                        SpannedError::new(origin, message).label(format!("expected 0 to {}", write_span(MAX_SPAN)))
+                    );
                 }
                 delay
             }
@@ -397,8 +404,10 @@ impl LinkValues<'_> {
             }
         };
         if delay.is_zero() {
-            let origin = Origin::new(self.source, link.at.range());
-            return Err(Fault::new(origin, "this link has no delay").label("expected a delay over zero, such as 1us"));
+            let origin = SourceSpan::new(self.source, link.at.range());
+            return Err(
+                SpannedError::new(origin, "this link has no delay").label("expected a delay over zero, such as 1us")
+            );
         }
         Ok(delay)
     }
@@ -411,7 +420,7 @@ fn cables(
     chosen: &Chosen,
     source: u32,
     notes: &mut Vec<String>,
-) -> Result<Vec<Cable>, Fault> {
+) -> Result<Vec<CableGroup>, SpannedError> {
     let mut values = LinkValues {
         graph,
         chosen,
@@ -423,7 +432,7 @@ fn cables(
         measured: 0,
     };
     let mut loops = 0;
-    let mut cables: Vec<Cable> = Vec::new();
+    let mut cables: Vec<CableGroup> = Vec::new();
     let mut known: BTreeMap<Likeness, Bundle> = BTreeMap::new();
     for link in &graph.links {
         let [a, b] = link.ends.map(|end| end as usize);
@@ -431,7 +440,7 @@ fn cables(
             loops += 1;
             continue;
         }
-        let origin = Origin::new(source, link.at.range());
+        let origin = SourceSpan::new(source, link.at.range());
         let (rate, delay) = (values.rate(link)?, values.delay(link)?);
         let ends = [a.min(b), a.max(b)];
         let bundle = known.entry((ends, rate, delay)).or_insert_with(|| Bundle {
@@ -441,14 +450,14 @@ fn cables(
             origin,
         });
         let ways = match link.direction {
-            Direction::Both => &mut bundle.both,
-            Direction::Forward => &mut bundle.forward,
+            LinkDirection::Both => &mut bundle.both,
+            LinkDirection::Forward => &mut bundle.forward,
         };
         ways[usize::from(a > b)] += 1;
         let parallel = u16::try_from(bundle.parallel())
-            .map_err(|_| Fault::new(origin, "over 65535 links join these nodes").label("expected fewer"))?;
+            .map_err(|_| SpannedError::new(origin, "over 65535 links join these nodes").label("expected fewer"))?;
         if bundle.cable == cables.len() {
-            cables.push(Cable { ends, rate, delay, parallel });
+            cables.push(CableGroup { ends, rate, delay, parallel });
         } else {
             cables[bundle.cable].parallel = parallel;
         }
@@ -505,7 +514,7 @@ fn both_ways(known: &BTreeMap<Likeness, Bundle>) -> usize {
 
 /// Refuses nodes if their links in one direction differ from those in the other: a link has the same rate and delay both
 /// ways. Returns the number of links without a link back.
-fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize, Fault> {
+fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize, SpannedError> {
     let mut one_way = 0;
     // Bundles of the same nodes follow each other.
     let all: Vec<(&Likeness, &Bundle)> = known.iter().collect();
@@ -529,7 +538,7 @@ fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize
             };
             let [low, high] = pair[0].0.0.map(|end| graph.nodes[end].name.as_str());
             let message = format!("{low} has {} to {high}, and {} back", said(0), said(1));
-            return Err(Fault::new(bundle.origin, message)
+            return Err(SpannedError::new(bundle.origin, message)
                 .label("expected the same in both directions")
                 .help("a link here has one rate and one delay, both ways: two different directions cannot be said"));
         }
@@ -556,7 +565,7 @@ fn multiple(unit: Rate, units: f64) -> u64 {
 )]
 fn times(unit: Span, units: f64) -> Option<Span> {
     let ps = (unit.ps() as f64 * units).round();
-    (0.0..=LONGEST.ps() as f64).contains(&ps).then(|| Span::from_ps(ps as i64))
+    (0.0..=MAX_SPAN.ps() as f64).contains(&ps).then(|| Span::from_ps(ps as i64))
 }
 
 /// The delay of light in glass along a great circle: whole microseconds, at least one.
@@ -573,8 +582,8 @@ fn in_glass(here: Position, there: Position) -> Span {
 }
 
 /// The largest part of a graph that is joined: its nodes, and its cables by their places among these.
-fn largest(graph: &Graph, cables: Vec<Cable>, notes: &mut Vec<String>) -> (Vec<usize>, Vec<Cable>) {
-    let mut parts = Parts::new(graph.nodes.len());
+fn largest(graph: &Graph, cables: Vec<CableGroup>, notes: &mut Vec<String>) -> (Vec<usize>, Vec<CableGroup>) {
+    let mut parts = DisjointSets::new(graph.nodes.len());
     for cable in &cables {
         parts.join(cable.ends);
     }
@@ -593,14 +602,14 @@ fn largest(graph: &Graph, cables: Vec<Cable>, notes: &mut Vec<String>) -> (Vec<u
     let mut place = vec![usize::MAX; graph.nodes.len()];
     nodes.iter().enumerate().for_each(|(new, &node)| place[node] = new);
     let inside = cables.into_iter().filter(|cable| place[cable.ends[0]] != usize::MAX);
-    let cables = inside.map(|cable| Cable { ends: cable.ends.map(|end| place[end]), ..cable }).collect();
+    let cables = inside.map(|cable| CableGroup { ends: cable.ends.map(|end| place[end]), ..cable }).collect();
     (nodes, cables)
 }
 
 /// Sets of nodes that are joined.
-struct Parts(Vec<usize>);
+struct DisjointSets(Vec<usize>);
 
-impl Parts {
+impl DisjointSets {
     fn new(nodes: usize) -> Self {
         Self((0..nodes).collect())
     }
@@ -621,9 +630,9 @@ impl Parts {
 }
 
 /// By node: its datacenter. Long links separate them; a part without hosts belongs to the next one that has some.
-fn datacenters(has_hosts: &[bool], cables: &[Cable], notes: &mut Vec<String>) -> Vec<u16> {
+fn datacenters(has_hosts: &[bool], cables: &[CableGroup], notes: &mut Vec<String>) -> Vec<u16> {
     let count = has_hosts.len();
-    let mut parts = Parts::new(count);
+    let mut parts = DisjointSets::new(count);
     for cable in cables.iter().filter(|cable| cable.delay < LONG_HAUL) {
         parts.join(cable.ends);
     }
@@ -634,7 +643,7 @@ fn datacenters(has_hosts: &[bool], cables: &[Cable], notes: &mut Vec<String>) ->
     }
     let mut datacenter: Vec<Option<u16>> = (0..count).map(|node| numbers.get(&parts.root(node)).copied()).collect();
     let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for &Cable { ends: [a, b], .. } in cables {
+    for &CableGroup { ends: [a, b], .. } in cables {
         neighbours[a].push(b);
         neighbours[b].push(a);
     }

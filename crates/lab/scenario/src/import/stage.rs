@@ -5,11 +5,11 @@ use units::Span;
 use super::Imported;
 use crate::Error;
 use crate::decode::Field;
-use crate::error::{Fault, Origin, Sources};
-use crate::foreign::Seats;
+use crate::error::{SourceSpan, Sources, SpannedError};
+use crate::foreign::HostNames;
 use crate::load::{parse, tree_of};
 use crate::overrides::Overrides;
-use crate::quantity::LONGEST;
+use crate::quantity::MAX_SPAN;
 use crate::tree::{Entry, Node, Value};
 use crate::write::to_toml;
 
@@ -27,7 +27,7 @@ pub(super) struct Stage {
     /// Its keys but for its name, title, description and traffic, in order.
     kept: Vec<Entry>,
     stop: Span,
-    pub(super) seats: Seats,
+    pub(super) seats: HostNames,
 }
 
 /// Keys that remain in a scenario when its traffic is replaced.
@@ -78,14 +78,14 @@ impl Stage {
     pub(super) fn with(topology: Value, what: String) -> Result<Self, Error> {
         let scheme = Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))]);
         let Value::Table(kept) = Value::table([("topology", topology), ("schemes", scheme)]) else {
-            return Ok(Self { kept: Vec::new(), stop: STOP, seats: Seats::unknown(what) });
+            return Ok(Self { kept: Vec::new(), stop: STOP, seats: HostNames::unknown(what) });
         };
         Self::of(kept, STOP, what)
     }
 
     /// Builds the network once, to know its hosts.
     fn of(kept: Vec<Entry>, stop: Span, what: String) -> Result<Self, Error> {
-        let mut stage = Self { kept, stop, seats: Seats::unknown(what) };
+        let mut stage = Self { kept, stop, seats: HostNames::unknown(what) };
         let flow = Value::table([("src", Value::Integer(0)), ("dst", Value::Integer(1)), ("size", Value::Integer(1))]);
         let flows = Value::Array(vec![Node::made(flow)]);
         let traffic = Value::table([("kind", Value::string("list")), ("flows", flows)]);
@@ -120,13 +120,13 @@ impl Stage {
         traffic: ListedTraffic,
         last: Span,
         notes: Vec<String>,
-    ) -> Result<Imported, Fault> {
+    ) -> Result<Imported, SpannedError> {
         // Whole seconds, ten more than the last start.
         let seconds = (last.unsigned_ps() / 1_000_000_000_000).saturating_add(11);
         let until = if last.is_zero() {
             Span::ZERO
         } else {
-            Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX)).min(LONGEST)
+            Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX)).min(MAX_SPAN)
         };
         let toml = self.toml(scenario, title, &notes.join(". "), traffic.traffic, until);
         Imported { toml, flows: traffic.flows, notes }.checked(scenario)
@@ -134,11 +134,11 @@ impl Stage {
 }
 
 /// Returns a network for `hosts` hosts: two fat trees.
-fn two_datacenters(hosts: usize) -> Result<(Value, String), Fault> {
+fn two_datacenters(hosts: usize) -> Result<(Value, String), SpannedError> {
     let each = hosts.div_ceil(2).max(1);
     let Some(k) = (2..=128u32).step_by(2).find(|k| k.pow(3) as usize / 4 >= each) else {
         let message = format!("{hosts} hosts are more than two fat trees have");
-        return Err(Fault::new(Origin::NOWHERE, message).help("give a network with `--scenario`"));
+        return Err(SpannedError::new(SourceSpan::NOWHERE, message).help("give a network with `--scenario`"));
     };
     let topology = Value::table([("kind", Value::string("fat-trees")), ("k", Value::Integer(k.into()))]);
     Ok((topology, format!("two datacenters, each a fat tree with k = {k}")))

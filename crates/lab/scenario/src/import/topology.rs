@@ -4,7 +4,7 @@ use units::{Rate, Span};
 
 use super::{lines, number};
 use crate::decode::Field;
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -19,11 +19,11 @@ struct Tier {
     up: u32,
     /// Parallel links to each switch below.
     bundle: u32,
-    origin: Option<Origin>,
+    origin: Option<SourceSpan>,
 }
 
 /// The counts that follow from the tiers.
-struct Tree {
+struct TreeCounts {
     nodes: u32,
     tiers: Vec<Tier>,
     pods: u32,
@@ -49,10 +49,10 @@ pub(crate) const KEYS: [&str; 13] = [
 ];
 
 /// More switches than this are a mistake.
-const MOST: u32 = 20_000;
+const MAX: u32 = 20_000;
 
 /// A topology as the value of `[topology]`.
-pub(super) fn read(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<Value, Fault> {
+pub(super) fn read(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<Value, SpannedError> {
     let tree = tree(text, source, hosts, notes)?;
     if tree.tiers.iter().any(|tier| !tier.switch.is_zero()) {
         notes.push("a switch's latency is half on each of its links, which gives every path the same delay".into());
@@ -77,7 +77,7 @@ pub(super) fn guessed(nodes: u32, notes: &mut Vec<String>) -> Value {
     Value::table([("kind", Value::string("single-switch")), ("hosts", nodes.encode())])
 }
 
-fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<Tree, Fault> {
+fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<TreeCounts, SpannedError> {
     let (mut nodes, mut tier_count, mut pod_size) = (None, None, None);
     let mut tiers: Vec<Tier> = Vec::new();
     let mut queues = false;
@@ -90,7 +90,7 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
             (Some("Podsize"), _) => pod_size = Some((number::<u32>(&words, 0)?, origin)),
             (Some("Tier"), _) => {
                 if number::<usize>(&words, 0)? != tiers.len() || tiers.len() == 3 {
-                    return Err(Fault::new(origin, "tiers come in order: 0, 1 and perhaps 2")
+                    return Err(SpannedError::new(origin, "tiers come in order: 0, 1 and perhaps 2")
                         .label(format!("expected Tier {}", tiers.len())));
                 }
                 tiers.push(Tier { bundle: 1, origin: Some(origin), ..Tier::default() });
@@ -105,10 +105,12 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
             (Some("Oversubscribed"), Some(_)) => drop(number::<Decimal>(&words, 0)?),
             (Some("Queue_Down" | "Queue_Up"), Some(_)) => queues = true,
             (Some(key), _) => {
-                return Err(Fault::new(origin, format!("`{key}` belongs to a tier")).label("before the first `Tier`"));
+                return Err(
+                    SpannedError::new(origin, format!("`{key}` belongs to a tier")).label("before the first `Tier`")
+                );
             }
             (None, _) => {
-                return Err(Fault::new(origin, format!("unknown word `{word}`"))
+                return Err(SpannedError::new(origin, format!("unknown word `{word}`"))
                     .label("unknown word")
                     .suggest(word, KEYS));
             }
@@ -117,16 +119,16 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
     if queues {
         notes.push("queue sizes (Queue_Up, Queue_Down) are left out: set [port] buffer".into());
     }
-    let top = Origin::new(source, 0..0);
-    let missing = |key: &str| Fault::new(top, format!("the topology has no line `{key}`"));
+    let top = SourceSpan::new(source, 0..0);
+    let missing = |key: &str| SpannedError::new(top, format!("the topology has no line `{key}`"));
     let (nodes, nodes_at) = nodes.ok_or_else(|| missing("Nodes"))?;
     if nodes != hosts {
-        return Err(Fault::new(nodes_at, format!("{nodes} nodes here, {hosts} in the connection matrix"))
+        return Err(SpannedError::new(nodes_at, format!("{nodes} nodes here, {hosts} in the connection matrix"))
             .label("expected the same"));
     }
     let (stated, tiers_at) = tier_count.ok_or_else(|| missing("Tiers"))?;
     if stated != tiers.len() || !(2..=3).contains(&stated) {
-        return Err(Fault::new(tiers_at, format!("`Tiers {stated}`, but there are {}", tiers.len()))
+        return Err(SpannedError::new(tiers_at, format!("`Tiers {stated}`, but there are {}", tiers.len()))
             .label("expected 2 or 3 tiers"));
     }
     let (pod_size, pod_at) =
@@ -135,19 +137,23 @@ fn tree(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<
 }
 
 /// Counts switches, and refuses tiers that do not fit each other.
-fn counted(nodes: u32, pod_size: u32, pod_at: Origin, tiers: Vec<Tier>) -> Result<Tree, Fault> {
+fn counted(nodes: u32, pod_size: u32, pod_at: SourceSpan, tiers: Vec<Tier>) -> Result<TreeCounts, SpannedError> {
     for tier in &tiers {
         let at = tier.origin.unwrap_or(pod_at);
         if tier.rate.is_none() || tier.link.is_zero() || tier.down == 0 {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 at,
                 "a tier has Downlink_speed_Gbps, Downlink_Latency_ns and Radix_Down, all over 0",
             )
             .label("incomplete tier"));
         }
     }
-    let fits = |ok: bool, at: Option<Origin>, what: String| {
-        if ok { Ok(()) } else { Err(Fault::new(at.unwrap_or(pod_at), what).label("does not fit the tier below")) }
+    let fits = |ok: bool, at: Option<SourceSpan>, what: String| {
+        if ok {
+            Ok(())
+        } else {
+            Err(SpannedError::new(at.unwrap_or(pod_at), what).label("does not fit the tier below"))
+        }
     };
     let at = |tier: usize| tiers[tier].origin;
     fits(
@@ -183,14 +189,14 @@ fn counted(nodes: u32, pod_size: u32, pod_at: Origin, tiers: Vec<Tier>) -> Resul
     }
     let switches = pods.saturating_mul(edges.saturating_add(aggregations)).saturating_add(cores);
     fits(
-        switches <= MOST && nodes <= 200_000,
+        switches <= MAX && nodes <= 200_000,
         Some(pod_at),
         format!("{switches} switches and {nodes} nodes are too many"),
     )?;
-    Ok(Tree { nodes, tiers, pods, edges, aggregations, cores })
+    Ok(TreeCounts { nodes, tiers, pods, edges, aggregations, cores })
 }
 
-impl Tree {
+impl TreeCounts {
     fn rate(&self, tier: usize) -> Rate {
         self.tiers[tier].rate.unwrap_or_default()
     }
@@ -277,20 +283,19 @@ impl Tree {
     }
 }
 
-fn gbps(words: &[(&str, Origin)]) -> Result<Rate, Fault> {
+fn gbps(words: &[(&str, SourceSpan)]) -> Result<Rate, SpannedError> {
     let rate = Rate::from_bps(number::<Decimal>(words, 0)?.of(1_000_000_000));
     if rate < Rate::from_mbps(1) || rate.bps() > 1 << 43 {
-        return Err(
-            Fault::new(words[0].1, format!("a rate of {rate} is out of range")).label("expected 0.001 to 8796 Gbps")
-        );
+        return Err(SpannedError::new(words[0].1, format!("a rate of {rate} is out of range"))
+            .label("expected 0.001 to 8796 Gbps"));
     }
     Ok(rate)
 }
 
-fn nanoseconds(words: &[(&str, Origin)]) -> Result<Span, Fault> {
+fn nanoseconds(words: &[(&str, SourceSpan)]) -> Result<Span, SpannedError> {
     let ps = number::<Decimal>(words, 0)?.of(1_000);
     match i64::try_from(ps) {
         Ok(ps) if ps <= 1_000_000_000_000_000 => Ok(Span::from_ps(ps)),
-        _ => Err(Fault::new(words[0].1, "a latency over 1000 s").label("expected nanoseconds")),
+        _ => Err(SpannedError::new(words[0].1, "a latency over 1000 s").label("expected nanoseconds")),
     }
 }

@@ -4,10 +4,10 @@ use super::{Imported, list};
 use crate::Error;
 use crate::config::Placement;
 use crate::decode::Field;
-use crate::error::{Fault, Sources};
-use crate::foreign::{self, Foreign, GOAL, MSCCL, NetworkSource, SIMAI, Traffic, TrafficFormat};
+use crate::error::{Sources, SpannedError};
+use crate::foreign::{self, Foreign, ForeignTraffic, GOAL, MSCCL, NetworkSource, SIMAI, TrafficFormat};
 use crate::import::stage::{Base, ListedTraffic, Stage};
-use crate::kind::Kind;
+use crate::kind::FileKind;
 use crate::tree::parse_argument;
 use formats::simai::WorkloadOptions;
 use units::Bytes;
@@ -134,20 +134,20 @@ pub fn import_traffic(
 }
 
 /// Returns the size in an option.
-fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, Fault> {
+fn size(text: &str, option: &str, sources: &mut Sources) -> Result<Bytes, SpannedError> {
     let source = sources.add(option, text);
     parse_argument(text, source).and_then(|node| Bytes::decode(&node))
 }
 
 /// Adds a file to the sources. Errors may show its lines if it is text of the kind.
-fn file<'a>(name: &'a str, bytes: &'a [u8], kind: Option<Kind>, sources: &mut Sources) -> Foreign<'a> {
+fn file<'a>(name: &'a str, bytes: &'a [u8], kind: Option<FileKind>, sources: &mut Sources) -> Foreign<'a> {
     let text = kind.and_then(|kind| Some((std::str::from_utf8(bytes).ok()?, kind)));
     Foreign { name, bytes, source: text.map(|(text, kind)| sources.add_file(name, text, kind)) }
 }
 
 /// The scenario of traffic that was read.
 fn scenario_of(
-    read: Result<Traffic, Fault>,
+    read: Result<ForeignTraffic, SpannedError>,
     sources: &Sources,
     base: Option<&Base<'_>>,
     placement: Placement,

@@ -12,14 +12,18 @@ use units::Bytes;
 
 use super::collective::ring;
 use super::groups::{check_count, groups, unfit};
-use super::steps::Group;
-use super::{Ground, Made};
+use super::steps::RankGroup;
+use super::{TrafficContext, TrafficFlows};
 use crate::config::{Allreduce, Pattern};
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
-pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(
+    allreduce: &Allreduce,
+    draws: Draws,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     let Allreduce { count, ranks, pattern, iterations, .. } = *allreduce;
     let (groups, origin) = groups("allreduce", allreduce.groups.as_ref(), count, ranks, ground)?;
     let odd = groups.iter().enumerate().find(|(_, ranks)| pattern == Pattern::Pairs && !ranks.len().is_multiple_of(2));
@@ -32,15 +36,15 @@ pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> 
         && low > high
     {
         let origin = allreduce.size_to.map_or(allreduce.size.origin, |most| most.origin);
-        return Err(Fault::new(origin, format!("sizes from {low} to {high}")).label("expected at least `size`"));
+        return Err(SpannedError::new(origin, format!("sizes from {low} to {high}")).label("expected at least `size`"));
     }
     let rings: Vec<Vec<Vec<HostId>>> = groups.into_iter().map(|ranks| rings(ranks, pattern)).collect();
     let flows_of = |ring: &Vec<HostId>| 2 * (ring.len() as u64 - 1) * ring.len() as u64;
     check_count(iterations, rings.iter().flatten().map(flows_of).sum())?;
-    let mut made = Made::default();
+    let mut made = TrafficFlows::default();
     for rings in &rings {
-        let rings = rings.iter().map(|ranks| Group::new(ranks, allreduce.start, allreduce.compute));
-        let mut rings: Vec<Group<'_>> = rings.collect();
+        let rings = rings.iter().map(|ranks| RankGroup::new(ranks, allreduce.start, allreduce.compute));
+        let mut rings: Vec<RankGroup<'_>> = rings.collect();
         for iteration in 0..iterations.get() {
             let first = index32(made.flows.len());
             // All groups of a job have the same in an iteration.

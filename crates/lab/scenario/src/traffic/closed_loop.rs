@@ -4,24 +4,24 @@
 //! stop, a chain has as many reads as fit with the two hosts' links as the only limit, so it never ends before the stop.
 //! Reads that do not start are not part of the results.
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use fabric::HostId;
 use units::{Bytes, Rate, Span};
 
-use super::{Draft, DraftStart, Ground, Made, later};
+use super::{DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
 use crate::config::{ClosedLoop, Connections};
-use crate::decode::At;
+use crate::decode::Located;
 use crate::distribution::Distribution;
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
 /// More reads than this are a mistake.
-const MOST_FLOWS: usize = 10_000_000;
+const MAX_FLOWS: usize = 10_000_000;
 
 /// A closed loop of reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loop {
+pub struct ReadLoop {
     /// The traffic entry, from 0.
     pub traffic: usize,
     /// Number of clients.
@@ -37,7 +37,7 @@ pub struct Loop {
 }
 
 /// Sizes of reads.
-enum Sizes {
+enum ReadSizes {
     Same(Bytes),
     Drawn(Distribution),
 }
@@ -59,13 +59,18 @@ struct Chain {
     last: Option<FlowId>,
 }
 
-pub(crate) fn make(entry: &ClosedLoop, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let sizes = Sizes::of(entry, ground)?;
+pub(crate) fn make(
+    entry: &ClosedLoop,
+    traffic: usize,
+    draws: Draws,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
+    let sizes = ReadSizes::of(entry, ground)?;
     let pairs = pairs(entry, ground)?;
     let reads = entry.reads.map(|reads| reads.get());
     check_count(entry, pairs.len())?;
     let mut chains = chains(entry, &pairs, ground)?;
-    let mut made = Made { open_ended: reads.is_none(), ..Made::default() };
+    let mut made = TrafficFlows { open_ended: reads.is_none(), ..TrafficFlows::default() };
     // The first reads of all connections, then the second ones, and so on.
     for turn in 0u64.. {
         chains.retain(|chain| chain.goes_on(ground.stop));
@@ -80,7 +85,7 @@ pub(crate) fn make(entry: &ClosedLoop, traffic: usize, draws: Draws, ground: &Gr
             chain.read(size, entry, &mut made);
         }
     }
-    made.closed_loop = Some(Loop {
+    made.closed_loop = Some(ReadLoop {
         traffic,
         clients: pairs.len(),
         outstanding: entry.outstanding.get(),
@@ -92,7 +97,11 @@ pub(crate) fn make(entry: &ClosedLoop, traffic: usize, draws: Draws, ground: &Gr
 }
 
 /// The connections of all clients, those of a client one after the other.
-fn chains(entry: &ClosedLoop, pairs: &[(HostId, HostId)], ground: &Ground<'_>) -> Result<Vec<Chain>, Fault> {
+fn chains(
+    entry: &ClosedLoop,
+    pairs: &[(HostId, HostId)],
+    ground: &TrafficContext<'_>,
+) -> Result<Vec<Chain>, SpannedError> {
     let outstanding = entry.outstanding.get();
     check_fits(entry, pairs.len().saturating_mul(outstanding as usize))?;
     let mut chains = Vec::new();
@@ -125,35 +134,35 @@ impl Chain {
     }
 
     /// Makes the next read.
-    fn read(&mut self, size: Bytes, entry: &ClosedLoop, made: &mut Made) {
+    fn read(&mut self, size: Bytes, entry: &ClosedLoop, made: &mut TrafficFlows) {
         let start = match self.last {
             None => DraftStart::At(self.earliest),
             Some(last) => {
                 // A request carries the last acknowledgement of its connection. It is not sent as a packet here, and so may
                 // not be the earlier one.
-                let acknowledged = (entry.connections == Connections::Kept).then_some(Cause::Complete(last));
-                let causes = made.causes.add([Cause::Received(last)].into_iter().chain(acknowledged));
+                let acknowledged = (entry.connections == Connections::Kept).then_some(Dependency::Complete(last));
+                let causes = made.causes.add([Dependency::Received(last)].into_iter().chain(acknowledged));
                 DraftStart::Waits { causes, after: entry.compute }
             }
         };
         self.last = Some(FlowId(index32(made.flows.len())));
-        made.flows.push(Draft { src: self.server, dst: self.client, size, start });
+        made.flows.push(DraftFlow { src: self.server, dst: self.client, size, start });
         self.left = self.left.map(|left| left - 1);
-        let least = [self.rate.time_for(size), self.request, entry.compute];
+        let least = [self.rate.tx_time(size), self.request, entry.compute];
         self.earliest = least.into_iter().fold(self.earliest, later);
     }
 }
 
 /// Each client that reads, and its server: clients in order, evenly spread over the servers in order.
-fn pairs(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Vec<(HostId, HostId)>, Fault> {
-    let hosts = |set| -> Result<Vec<HostId>, Fault> {
+fn pairs(entry: &ClosedLoop, ground: &TrafficContext<'_>) -> Result<Vec<(HostId, HostId)>, SpannedError> {
+    let hosts = |set| -> Result<Vec<HostId>, SpannedError> {
         let members = ground.members(set)?;
         Ok((0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect())
     };
     let (clients, servers) = (hosts(&entry.clients)?, hosts(&entry.servers)?);
     let active = match entry.active {
         Some(active) if active.value as usize > clients.len() => {
-            return Err(Fault::new(active.origin, format!("{} of {} clients", active.value, clients.len()))
+            return Err(SpannedError::new(active.origin, format!("{} of {} clients", active.value, clients.len()))
                 .label(format!("expected 0 to {}", clients.len())));
         }
         Some(active) => active.value as usize,
@@ -163,51 +172,55 @@ fn pairs(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Vec<(HostId, HostId)
     let pairs: Vec<(HostId, HostId)> =
         clients.iter().take(active).enumerate().map(|(place, &client)| (client, server(place))).collect();
     match pairs.iter().find(|(client, server)| client == server) {
-        Some((HostId(host), _)) => Err(Fault::new(entry.clients.origin, format!("host {host} would read from itself"))
-            .label("also among `servers`")),
+        Some((HostId(host), _)) => {
+            Err(SpannedError::new(entry.clients.origin, format!("host {host} would read from itself"))
+                .label("also among `servers`"))
+        }
         None => Ok(pairs),
     }
 }
 
 /// Refuses an implausible number of reads, if the number is known.
-fn check_count(entry: &ClosedLoop, clients: usize) -> Result<(), Fault> {
+fn check_count(entry: &ClosedLoop, clients: usize) -> Result<(), SpannedError> {
     match entry.reads {
-        Some(reads) if (reads.get() as usize).saturating_mul(clients) > MOST_FLOWS => {
-            Err(Fault::new(reads.origin, format!("{} reads of each of {clients} clients", reads.get()))
-                .label(format!("expected at most {MOST_FLOWS} in all")))
+        Some(reads) if (reads.get() as usize).saturating_mul(clients) > MAX_FLOWS => {
+            Err(SpannedError::new(reads.origin, format!("{} reads of each of {clients} clients", reads.get()))
+                .label(format!("expected at most {MAX_FLOWS} in all")))
         }
         _ => Ok(()),
     }
 }
 
 /// The same where it is not.
-fn check_fits(entry: &ClosedLoop, flows: usize) -> Result<(), Fault> {
-    if flows <= MOST_FLOWS {
+fn check_fits(entry: &ClosedLoop, flows: usize) -> Result<(), SpannedError> {
+    if flows <= MAX_FLOWS {
         return Ok(());
     }
-    Err(Fault::new(entry.outstanding.origin, format!("over {MOST_FLOWS} reads could start by the stop"))
+    Err(SpannedError::new(entry.outstanding.origin, format!("over {MAX_FLOWS} reads could start by the stop"))
         .label("expected fewer")
         .help("say how many reads there are (`reads`), or let the run stop earlier"))
 }
 
-impl Sizes {
-    fn of(entry: &ClosedLoop, ground: &Ground<'_>) -> Result<Self, Fault> {
+impl ReadSizes {
+    fn of(entry: &ClosedLoop, ground: &TrafficContext<'_>) -> Result<Self, SpannedError> {
         match (entry.size, &entry.sizes) {
             (Some(size), None) => ground.size(size).map(Self::Same),
             (None, Some(name)) => Distribution::named(name, ground.inputs).map(Self::Drawn),
             (Some(_), Some(name)) => {
-                Err(Fault::new(name.origin, "`size` and `sizes` both say how large reads are: give one"))
+                Err(SpannedError::new(name.origin, "`size` and `sizes` both say how large reads are: give one"))
             }
-            (None, None) => Err(Fault::new(entry.clients.origin, "these clients read nothing: reads have no size")
-                .help("give size = \"64KB\" or sizes = \"websearch\"")),
+            (None, None) => {
+                Err(SpannedError::new(entry.clients.origin, "these clients read nothing: reads have no size")
+                    .help("give size = \"64KB\" or sizes = \"websearch\""))
+            }
         }
     }
 
     /// The size of a read, for which `bits` were drawn.
-    fn size(&self, bits: u64, ground: &Ground<'_>) -> Result<Bytes, Fault> {
+    fn size(&self, bits: u64, ground: &TrafficContext<'_>) -> Result<Bytes, SpannedError> {
         match self {
             Self::Same(size) => Ok(*size),
-            Self::Drawn(sizes) => ground.size(At::default_of(Bytes::new(sizes.sample(bits)))),
+            Self::Drawn(sizes) => ground.size(Located::default_of(Bytes::new(sizes.sample(bits)))),
         }
     }
 

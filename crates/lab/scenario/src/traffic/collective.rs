@@ -25,16 +25,16 @@
 use units::Bytes;
 
 use super::groups::{check_count, groups, unfit};
-use super::steps::{Group, Send, Turn};
-use super::{Ground, Made};
+use super::steps::{RankGroup, Send, SendCondition};
+use super::{TrafficContext, TrafficFlows};
 use crate::config::{Algorithm, Collective, Operation};
-use crate::decode::At;
-use crate::error::Fault;
+use crate::decode::Located;
+use crate::error::SpannedError;
 use crate::index::index32;
 
 /// Operation and algorithm of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Plan {
+pub(super) enum CollectivePlan {
     RingAllReduce,
     RingHalf,
     HalvingAllReduce,
@@ -47,7 +47,7 @@ pub(super) enum Plan {
     Pipeline { microbatches: u32 },
 }
 
-pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(collective: &Collective, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let Collective { count, ranks, iterations, start, compute, .. } = *collective;
     let plan = plan(collective)?;
     let (groups, origin) = groups("collective", collective.groups.as_ref(), count, ranks, ground)?;
@@ -57,13 +57,13 @@ pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made,
     }
     let size = ground.size(collective.size)?;
     check_count(iterations, groups.iter().map(|ranks| plan.flows(ranks.len() as u64)).sum())?;
-    let mut made = Made::default();
+    let mut made = TrafficFlows::default();
     for ranks in &groups {
-        let mut group = Group::new(ranks, start, compute);
+        let mut group = RankGroup::new(ranks, start, compute);
         for iteration in 0..iterations.get() {
             let first = index32(made.flows.len());
             group.begin(&made);
-            if let (Plan::Pipeline { .. }, 1..) = (plan, iteration) {
+            if let (CollectivePlan::Pipeline { .. }, 1..) = (plan, iteration) {
                 group.hear(0, &made);
             }
             plan.iterate(&mut group, size, &mut made);
@@ -74,43 +74,43 @@ pub(crate) fn make(collective: &Collective, ground: &Ground<'_>) -> Result<Made,
 }
 
 /// Returns the plan of a table.
-fn plan(collective: &Collective) -> Result<Plan, Fault> {
+fn plan(collective: &Collective) -> Result<CollectivePlan, SpannedError> {
     let operation = collective.operation;
     let algorithm = |known: &[Algorithm]| choose(operation, collective.algorithm, known);
     if let Some(microbatches) = collective.microbatches
         && *operation != Operation::Pipeline
     {
         let message = format!("{} has no micro-batches", named(*operation));
-        return Err(Fault::new(microbatches.origin, message).label("only with operation = \"pipeline\""));
+        return Err(SpannedError::new(microbatches.origin, message).label("only with operation = \"pipeline\""));
     }
     Ok(match *operation {
         Operation::AllReduce => {
-            Plan::all_reduce(algorithm(&[Algorithm::Ring, Algorithm::Tree, Algorithm::HalvingDoubling])?)
+            CollectivePlan::all_reduce(algorithm(&[Algorithm::Ring, Algorithm::Tree, Algorithm::HalvingDoubling])?)
         }
         Operation::AllGather => match algorithm(&[Algorithm::Ring, Algorithm::HalvingDoubling])? {
-            Algorithm::HalvingDoubling => Plan::Doubling,
-            Algorithm::Ring | Algorithm::Tree => Plan::RingHalf,
+            Algorithm::HalvingDoubling => CollectivePlan::Doubling,
+            Algorithm::Ring | Algorithm::Tree => CollectivePlan::RingHalf,
         },
         Operation::ReduceScatter => match algorithm(&[Algorithm::Ring, Algorithm::HalvingDoubling])? {
-            Algorithm::HalvingDoubling => Plan::Halving,
-            Algorithm::Ring | Algorithm::Tree => Plan::RingHalf,
+            Algorithm::HalvingDoubling => CollectivePlan::Halving,
+            Algorithm::Ring | Algorithm::Tree => CollectivePlan::RingHalf,
         },
         Operation::Broadcast => match algorithm(&[Algorithm::Tree, Algorithm::Ring])? {
-            Algorithm::Ring => Plan::RingBroadcast,
-            Algorithm::Tree | Algorithm::HalvingDoubling => Plan::TreeBroadcast,
+            Algorithm::Ring => CollectivePlan::RingBroadcast,
+            Algorithm::Tree | Algorithm::HalvingDoubling => CollectivePlan::TreeBroadcast,
         },
         Operation::AllToAll => {
             none(operation, collective.algorithm)?;
-            Plan::Rotation
+            CollectivePlan::Rotation
         }
         Operation::Pipeline => {
             none(operation, collective.algorithm)?;
             let Some(microbatches) = collective.microbatches else {
-                return Err(Fault::new(operation.origin, "a pipeline has micro-batches")
+                return Err(SpannedError::new(operation.origin, "a pipeline has micro-batches")
                     .label("needs `microbatches`")
                     .help("give microbatches = 8"));
             };
-            Plan::Pipeline { microbatches: microbatches.get() }
+            CollectivePlan::Pipeline { microbatches: microbatches.get() }
         }
     })
 }
@@ -121,24 +121,29 @@ fn named(operation: Operation) -> String {
 }
 
 /// The algorithm that was asked for, one of those that the operation has; its first if none was.
-fn choose(operation: At<Operation>, asked: Option<At<Algorithm>>, known: &[Algorithm]) -> Result<Algorithm, Fault> {
+fn choose(
+    operation: Located<Operation>,
+    asked: Option<Located<Algorithm>>,
+    known: &[Algorithm],
+) -> Result<Algorithm, SpannedError> {
     let Some(asked) = asked else { return Ok(known[0]) };
     if known.contains(&asked) {
         return Ok(*asked);
     }
     let names: Vec<String> = known.iter().map(|known| format!("\"{}\"", known.name())).collect();
-    Err(Fault::new(asked.origin, format!("{} is not done by `{}`", named(*operation), asked.name()))
+    Err(SpannedError::new(asked.origin, format!("{} is not done by `{}`", named(*operation), asked.name()))
         .label(format!("expected {}", names.join(" or "))))
 }
 
 /// Refuses an algorithm for an operation that has one way.
-fn none(operation: At<Operation>, asked: Option<At<Algorithm>>) -> Result<(), Fault> {
+fn none(operation: Located<Operation>, asked: Option<Located<Algorithm>>) -> Result<(), SpannedError> {
     asked.map_or(Ok(()), |asked| {
-        Err(Fault::new(asked.origin, format!("{} is done in one way", named(*operation))).label("remove `algorithm`"))
+        Err(SpannedError::new(asked.origin, format!("{} is done in one way", named(*operation)))
+            .label("remove `algorithm`"))
     })
 }
 
-impl Plan {
+impl CollectivePlan {
     /// An all-reduce.
     pub(super) fn all_reduce(algorithm: Algorithm) -> Self {
         match algorithm {
@@ -154,16 +159,16 @@ impl Plan {
     }
 
     /// Returns the condition of a rank's send on its send before.
-    pub(super) fn turn(self) -> Turn {
+    pub(super) fn turn(self) -> SendCondition {
         match self {
-            Self::TreeAllReduce | Self::Rotation | Self::TreeBroadcast => Turn::Complete,
+            Self::TreeAllReduce | Self::Rotation | Self::TreeBroadcast => SendCondition::Complete,
             Self::RingAllReduce
             | Self::RingHalf
             | Self::HalvingAllReduce
             | Self::Halving
             | Self::Doubling
             | Self::RingBroadcast
-            | Self::Pipeline { .. } => Turn::Begun,
+            | Self::Pipeline { .. } => SendCondition::Begun,
         }
     }
 
@@ -183,7 +188,7 @@ impl Plan {
     }
 
     /// Makes the flows of an iteration.
-    pub(super) fn iterate(self, group: &mut Group<'_>, size: Bytes, made: &mut Made) {
+    pub(super) fn iterate(self, group: &mut RankGroup<'_>, size: Bytes, made: &mut TrafficFlows) {
         let ranks = group.len();
         let chunk = Bytes::new(size.get().div_ceil(ranks.into()));
         match self {
@@ -214,52 +219,52 @@ impl Plan {
 }
 
 /// In each step every rank sends the next one the part that it received in the previous step.
-pub(super) fn ring(group: &mut Group<'_>, chunk: Bytes, steps: u32, made: &mut Made) {
+pub(super) fn ring(group: &mut RankGroup<'_>, chunk: Bytes, steps: u32, made: &mut TrafficFlows) {
     let ranks = group.len();
     for _ in 0..steps {
         let sends = (0..ranks).map(|from| Send { from, to: (from + 1) % ranks, size: chunk });
-        group.step(sends, Turn::Begun, made);
+        group.step(sends, SendCondition::Begun, made);
     }
 }
 
 /// Ranks exchange halves over half of the group, then quarters over a quarter of it, and so on.
-fn halving(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+fn halving(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
     for step in (0..group.len().ilog2()).rev() {
         exchange(group, chunk, 1 << step, made);
     }
 }
 
 /// Ranks exchange a part with their neighbour, then two parts over two ranks, and so on.
-fn doubling(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+fn doubling(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
     for step in 0..group.len().ilog2() {
         exchange(group, chunk, 1 << step, made);
     }
 }
 
 /// A step in which ranks so far apart exchange as many parts.
-fn exchange(group: &mut Group<'_>, chunk: Bytes, apart: u32, made: &mut Made) {
+fn exchange(group: &mut RankGroup<'_>, chunk: Bytes, apart: u32, made: &mut TrafficFlows) {
     let size = Bytes::new(chunk.get() * u64::from(apart));
     let sends = (0..group.len()).map(|from| Send { from, to: from ^ apart, size });
-    group.step(sends, Turn::Begun, made);
+    group.step(sends, SendCondition::Begun, made);
 }
 
 /// Up a binomial tree: in each step half of the ranks that are left send to the other half, and are done.
-fn up_tree(group: &mut Group<'_>, size: Bytes, made: &mut Made) {
+fn up_tree(group: &mut RankGroup<'_>, size: Bytes, made: &mut TrafficFlows) {
     let ranks = group.len();
     for apart in powers(ranks) {
         let senders = (apart..ranks).step_by(2 * apart as usize);
-        group.step(senders.map(|from| Send { from, to: from - apart, size }), Turn::Complete, made);
+        group.step(senders.map(|from| Send { from, to: from - apart, size }), SendCondition::Complete, made);
     }
 }
 
 /// Down a binomial tree: in each step every rank that has something sends to another one. `size` is for how many ranks a
 /// send is, those behind the receiver included.
-fn down_tree(group: &mut Group<'_>, size: impl Fn(u32) -> Bytes, made: &mut Made) {
+fn down_tree(group: &mut RankGroup<'_>, size: impl Fn(u32) -> Bytes, made: &mut TrafficFlows) {
     let ranks = group.len();
     for apart in powers(ranks).rev() {
         let receivers = (apart..ranks).step_by(2 * apart as usize);
         let sends = receivers.map(|to| Send { from: to - apart, to, size: size(apart.min(ranks - to)) });
-        group.step(sends, Turn::Complete, made);
+        group.step(sends, SendCondition::Complete, made);
     }
 }
 
@@ -269,16 +274,16 @@ fn powers(ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
 }
 
 /// In step d every rank sends to the d-th rank after it.
-fn rotation(group: &mut Group<'_>, chunk: Bytes, made: &mut Made) {
+fn rotation(group: &mut RankGroup<'_>, chunk: Bytes, made: &mut TrafficFlows) {
     let ranks = group.len();
     for apart in 1..ranks {
         let sends = (0..ranks).map(|from| Send { from, to: (from + apart) % ranks, size: chunk });
-        group.step(sends, Turn::Complete, made);
+        group.step(sends, SendCondition::Complete, made);
     }
 }
 
 /// Each stage processes micro-batches in order: it computes on a received one, and sends it on.
-fn pipeline(group: &mut Group<'_>, part: Bytes, microbatches: u32, made: &mut Made) {
+fn pipeline(group: &mut RankGroup<'_>, part: Bytes, microbatches: u32, made: &mut TrafficFlows) {
     for _ in 0..microbatches {
         for from in 0..group.len() - 1 {
             group.stage(Send { from, to: from + 1, size: part }, made);
@@ -290,36 +295,36 @@ fn pipeline(group: &mut Group<'_>, part: Bytes, microbatches: u32, made: &mut Ma
 mod tests {
     use super::*;
     use crate::traffic::DraftStart;
-    use experiment::{Cause, FlowId};
+    use experiment::{Dependency, FlowId};
     use fabric::HostId;
     use units::Span;
 
-    const ALL: [Plan; 9] = [
-        Plan::RingAllReduce,
-        Plan::RingHalf,
-        Plan::HalvingAllReduce,
-        Plan::Halving,
-        Plan::Doubling,
-        Plan::TreeAllReduce,
-        Plan::Rotation,
-        Plan::TreeBroadcast,
-        Plan::RingBroadcast,
+    const ALL: [CollectivePlan; 9] = [
+        CollectivePlan::RingAllReduce,
+        CollectivePlan::RingHalf,
+        CollectivePlan::HalvingAllReduce,
+        CollectivePlan::Halving,
+        CollectivePlan::Doubling,
+        CollectivePlan::TreeAllReduce,
+        CollectivePlan::Rotation,
+        CollectivePlan::TreeBroadcast,
+        CollectivePlan::RingBroadcast,
     ];
 
     fn hosts(ranks: u32) -> Vec<HostId> {
         (0..ranks).map(HostId).collect()
     }
 
-    fn once(plan: Plan, ranks: u32, size: u64) -> Made {
-        let (hosts, mut made) = (hosts(ranks), Made::default());
-        let mut group = Group::new(&hosts, Span::ZERO, Span::ZERO);
+    fn once(plan: CollectivePlan, ranks: u32, size: u64) -> TrafficFlows {
+        let (hosts, mut made) = (hosts(ranks), TrafficFlows::default());
+        let mut group = RankGroup::new(&hosts, Span::ZERO, Span::ZERO);
         group.begin(&made);
         plan.iterate(&mut group, Bytes::new(size), &mut made);
         assert_eq!(made.flows.len() as u64, plan.flows(ranks.into()), "{plan:?} of {ranks}");
         made
     }
 
-    fn sent(made: &Made, rank: u32) -> u64 {
+    fn sent(made: &TrafficFlows, rank: u32) -> u64 {
         made.flows.iter().filter(|flow| flow.src == HostId(rank)).map(|flow| flow.size.get()).sum()
     }
 
@@ -330,31 +335,39 @@ mod tests {
                 let (n, chunk) = (u64::from(ranks), u64::div_ceil(size, ranks.into()));
                 for plan in ALL {
                     let power = ranks.is_power_of_two();
-                    if !power && matches!(plan, Plan::HalvingAllReduce | Plan::Halving | Plan::Doubling) {
+                    if !power
+                        && matches!(
+                            plan,
+                            CollectivePlan::HalvingAllReduce | CollectivePlan::Halving | CollectivePlan::Doubling
+                        )
+                    {
                         continue;
                     }
                     let made = once(plan, ranks, size);
                     let all: u64 = (0..ranks).map(|rank| sent(&made, rank)).sum();
                     let each = match plan {
-                        Plan::RingAllReduce | Plan::HalvingAllReduce => 2 * (n - 1) * chunk,
-                        Plan::RingHalf | Plan::Halving | Plan::Doubling | Plan::Rotation => (n - 1) * chunk,
-                        Plan::TreeAllReduce => {
+                        CollectivePlan::RingAllReduce | CollectivePlan::HalvingAllReduce => 2 * (n - 1) * chunk,
+                        CollectivePlan::RingHalf
+                        | CollectivePlan::Halving
+                        | CollectivePlan::Doubling
+                        | CollectivePlan::Rotation => (n - 1) * chunk,
+                        CollectivePlan::TreeAllReduce => {
                             assert_eq!(all, 2 * (n - 1) * size);
                             continue;
                         }
-                        Plan::TreeBroadcast => {
+                        CollectivePlan::TreeBroadcast => {
                             assert_eq!(all, (n - 1) * size);
                             continue;
                         }
-                        Plan::RingBroadcast => {
+                        CollectivePlan::RingBroadcast => {
                             assert_eq!(sent(&made, 0), 2 * (n - 1) * chunk);
                             continue;
                         }
-                        Plan::Pipeline { .. } => unreachable!(),
+                        CollectivePlan::Pipeline { .. } => unreachable!(),
                     };
                     assert!((0..ranks).all(|rank| sent(&made, rank) == each), "{plan:?} of {ranks}");
                 }
-                let made = once(Plan::Pipeline { microbatches: 6 }, ranks, size);
+                let made = once(CollectivePlan::Pipeline { microbatches: 6 }, ranks, size);
                 let each = 6 * size.div_ceil(6);
                 assert!((0..ranks).all(|rank| sent(&made, rank) == if rank < ranks - 1 { each } else { 0 }));
             }
@@ -365,17 +378,22 @@ mod tests {
     #[test]
     fn everyone_ends_with_what_the_operation_promises() {
         for ranks in [2u32, 3, 6, 8] {
-            for plan in [Plan::TreeAllReduce, Plan::RingAllReduce, Plan::RingBroadcast, Plan::TreeBroadcast] {
+            for plan in [
+                CollectivePlan::TreeAllReduce,
+                CollectivePlan::RingAllReduce,
+                CollectivePlan::RingBroadcast,
+                CollectivePlan::TreeBroadcast,
+            ] {
                 let made = once(plan, ranks, 1 << 10);
                 // By rank: the sources of its data, at first or second hand, in the order of the flows.
                 let mut knows: Vec<u32> = (0..ranks).map(|rank| 1 << rank).collect();
                 for flow in &made.flows {
                     knows[flow.dst.index()] |= knows[flow.src.index()];
                 }
-                let wanted = if matches!(plan, Plan::TreeBroadcast) { 1 } else { (1 << ranks) - 1 };
+                let wanted = if matches!(plan, CollectivePlan::TreeBroadcast) { 1 } else { (1 << ranks) - 1 };
                 assert!(knows.iter().all(|knows| knows & wanted == wanted), "{plan:?} of {ranks}");
             }
-            let made = once(Plan::Rotation, ranks, 1 << 10);
+            let made = once(CollectivePlan::Rotation, ranks, 1 << 10);
             let mut pairs: Vec<_> = made.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
             pairs.sort_unstable();
             pairs.dedup();
@@ -383,7 +401,7 @@ mod tests {
         }
     }
 
-    fn causes(made: &Made, flow: usize) -> Vec<Cause> {
+    fn causes(made: &TrafficFlows, flow: usize) -> Vec<Dependency> {
         match made.flows[flow].start {
             DraftStart::At(_) => Vec::new(),
             DraftStart::Waits { causes, .. } => made.causes.of(causes).to_vec(),
@@ -392,9 +410,9 @@ mod tests {
 
     #[test]
     fn sends_wait_for_what_they_need() {
-        use Cause::{Begun, Complete, Received};
+        use Dependency::{Begun, Complete, Received};
         let [f0, f1, f2, f3] = [0, 1, 2, 3].map(FlowId);
-        let tree = once(Plan::TreeAllReduce, 4, 1_000);
+        let tree = once(CollectivePlan::TreeAllReduce, 4, 1_000);
         // 1 to 0 and 3 to 2, then 2 to 0; 0 to 2, then 0 to 1 and 2 to 3.
         let pairs: Vec<_> = tree.flows.iter().map(|flow| (flow.src.0, flow.dst.0)).collect();
         assert_eq!(pairs, [(1, 0), (3, 2), (2, 0), (0, 2), (0, 1), (2, 3)]);
@@ -404,16 +422,16 @@ mod tests {
             waits,
             [vec![], vec![], vec![Received(f1)], vec![Received(f0), Received(f2)], vec![Complete(f3)], second]
         );
-        let pipe = once(Plan::Pipeline { microbatches: 2 }, 3, 1_000);
+        let pipe = once(CollectivePlan::Pipeline { microbatches: 2 }, 3, 1_000);
         let waits: Vec<_> = (0..4).map(|flow| causes(&pipe, flow)).collect();
         assert_eq!(waits, [vec![], vec![Received(f0)], vec![Begun(f0)], vec![Received(f2), Begun(f1)]]);
     }
 
     #[test]
     fn iterations_follow_each_other() {
-        let (hosts, mut made) = (hosts(3), Made::default());
+        let (hosts, mut made) = (hosts(3), TrafficFlows::default());
         let compute = Span::from_us(9);
-        let mut group = Group::new(&hosts, Span::from_us(4), compute);
+        let mut group = RankGroup::new(&hosts, Span::from_us(4), compute);
         for iteration in 0..2 {
             group.begin(&made);
             if iteration > 0 {
@@ -422,7 +440,7 @@ mod tests {
             pipeline(&mut group, Bytes::new(10), 1, &mut made);
         }
         assert_eq!(made.flows[0].start, DraftStart::At(Span::from_us(13)));
-        assert_eq!(causes(&made, 2), [Cause::Received(FlowId(1)), Cause::Begun(FlowId(0))]);
+        assert_eq!(causes(&made, 2), [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(0))]);
         assert!(matches!(made.flows[2].start, DraftStart::Waits { after, .. } if after == compute));
     }
 }

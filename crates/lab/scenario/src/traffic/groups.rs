@@ -4,38 +4,41 @@ use std::num::NonZeroU32;
 
 use fabric::HostId;
 
-use super::Ground;
+use super::TrafficContext;
 use crate::config::HostRef;
-use crate::decode::At;
-use crate::error::{Fault, Origin};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
 
 /// More flows than this are a mistake.
-const MOST_FLOWS: u64 = 10_000_000;
+const MAX_FLOWS: u64 = 10_000_000;
 
 /// Groups as a table names them: hosts by group, either this or a number of groups and of ranks from each datacenter.
-type Listed = At<Vec<At<Vec<At<HostRef>>>>>;
+type GroupTable = Located<Vec<Located<Vec<Located<HostRef>>>>>;
 
 /// Returns the ranks of each group of `what`, and their place in the file: at least two different hosts each.
 pub(super) fn groups(
     what: &str,
-    groups: Option<&Listed>,
-    count: Option<At<NonZeroU32>>,
-    ranks: At<NonZeroU32>,
-    ground: &Ground<'_>,
-) -> Result<(Vec<Vec<HostId>>, Origin), Fault> {
+    groups: Option<&GroupTable>,
+    count: Option<Located<NonZeroU32>>,
+    ranks: Located<NonZeroU32>,
+    ground: &TrafficContext<'_>,
+) -> Result<(Vec<Vec<HostId>>, SourceSpan), SpannedError> {
     let (groups, origin) = match (groups, count) {
         (Some(groups), None) => {
-            let hosts = |group: &At<Vec<_>>| group.iter().map(|host| ground.host_of(host)).collect();
-            (groups.iter().map(hosts).collect::<Result<Vec<Vec<HostId>>, Fault>>()?, groups.origin)
+            let hosts = |group: &Located<Vec<_>>| group.iter().map(|host| ground.host_of(host)).collect();
+            (groups.iter().map(hosts).collect::<Result<Vec<Vec<HostId>>, SpannedError>>()?, groups.origin)
         }
         (None, Some(count)) => (spread(count.get(), ranks.get(), count.origin, ground)?, count.origin),
         (Some(_), Some(count)) => {
-            return Err(Fault::new(count.origin, "`groups` and `count` both say who takes part: give one"));
+            return Err(SpannedError::new(count.origin, "`groups` and `count` both say who takes part: give one"));
         }
         (None, None) => {
-            return Err(Fault::new(Origin::NOWHERE, format!("this {what} has neither `groups` nor `count`"))
-                .help("give count = 8, or groups = [[\"dc0.host0\", \"dc1.host0\"]]"));
+            return Err(SpannedError::new(
+                SourceSpan::NOWHERE,
+                format!("this {what} has neither `groups` nor `count`"),
+            )
+            .help("give count = 8, or groups = [[\"dc0.host0\", \"dc1.host0\"]]"));
         }
     };
     for (index, ranks) in groups.iter().enumerate() {
@@ -43,7 +46,9 @@ pub(super) fn groups(
         sorted.sort_unstable();
         sorted.dedup();
         if sorted.len() < ranks.len() {
-            return Err(Fault::new(origin, format!("group {index} has a host twice")).label("expected different hosts"));
+            return Err(
+                SpannedError::new(origin, format!("group {index} has a host twice")).label("expected different hosts")
+            );
         }
         if ranks.len() < 2 {
             return Err(unfit(index, ranks, "at least two", origin));
@@ -53,24 +58,29 @@ pub(super) fn groups(
 }
 
 /// The fault of a group with a wrong number of ranks.
-pub(super) fn unfit(index: usize, ranks: &[HostId], expected: &str, origin: Origin) -> Fault {
-    Fault::new(origin, format!("group {index} has {} ranks", ranks.len())).label(format!("expected {expected}"))
+pub(super) fn unfit(index: usize, ranks: &[HostId], expected: &str, origin: SourceSpan) -> SpannedError {
+    SpannedError::new(origin, format!("group {index} has {} ranks", ranks.len())).label(format!("expected {expected}"))
 }
 
 /// Refuses more flows than anybody means.
-pub(super) fn check_count(iterations: At<NonZeroU32>, each: u64) -> Result<(), Fault> {
-    if each.saturating_mul(iterations.get().into()) <= MOST_FLOWS {
+pub(super) fn check_count(iterations: Located<NonZeroU32>, each: u64) -> Result<(), SpannedError> {
+    if each.saturating_mul(iterations.get().into()) <= MAX_FLOWS {
         return Ok(());
     }
     let message = format!("{} iterations of {each} flows", iterations.get());
-    Err(Fault::new(iterations.origin, message).label(format!("expected at most {MOST_FLOWS} flows")))
+    Err(SpannedError::new(iterations.origin, message).label(format!("expected at most {MAX_FLOWS} flows")))
 }
 
 /// Returns `count` groups, each with `ranks` ranks from the first and from the second datacenter, in this order.
-fn spread(count: u32, ranks: u32, origin: Origin, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
+fn spread(
+    count: u32,
+    ranks: u32,
+    origin: SourceSpan,
+    ground: &TrafficContext<'_>,
+) -> Result<Vec<Vec<HostId>>, SpannedError> {
     let network = ground.network;
     if network.datacenters() < 2 {
-        return Err(Fault::new(origin, "groups over two datacenters, and there is one")
+        return Err(SpannedError::new(origin, "groups over two datacenters, and there is one")
             .help("name the ranks: groups = [[\"host0\", \"host1\"]]"));
     }
     let wanted = count as usize * ranks as usize;
@@ -80,7 +90,9 @@ fn spread(count: u32, ranks: u32, origin: Origin, ground: &Ground<'_>) -> Result
         if hosts.len() < wanted {
             let message =
                 format!("{count} groups of {ranks} ranks, but {} hosts in datacenter {datacenter}", hosts.len());
-            return Err(Fault::new(origin, message).label(format!("expected at most {}", hosts.len() / ranks as usize)));
+            return Err(
+                SpannedError::new(origin, message).label(format!("expected at most {}", hosts.len() / ranks as usize))
+            );
         }
         Ok((0..wanted).map(|nth| hosts[nth * hosts.len() / wanted]).collect::<Vec<HostId>>())
     };

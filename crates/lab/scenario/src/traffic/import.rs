@@ -3,22 +3,24 @@
 use formats::simai::WorkloadOptions;
 use units::Bytes;
 
-use super::{Ground, Made, list};
+use super::{TrafficContext, TrafficFlows, list};
 use crate::config::{Flow, FlowEvents, ForeignFormat, Import};
-use crate::decode::At;
-use crate::error::{Fault, Origin};
-use crate::foreign::{self, Foreign, GOAL, Listed, MSCCL, NetworkSource, SIMAI, Seats, Traffic, TrafficFormat};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
+use crate::foreign::{
+    self, Foreign, ForeignFlow, ForeignTraffic, GOAL, HostNames, MSCCL, NetworkSource, SIMAI, TrafficFormat,
+};
 use crate::inputs::Input;
 
 /// Default of `eager`: sends up to this size have ended once they have begun, as with LogGOPSim's default S.
 const EAGER: Bytes = Bytes::new(65_535);
 
-pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(super) fn make(entry: &Import, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let format = entry.format.value;
     for (key, origin, of) in options(entry) {
         if let Some(origin) = origin.filter(|_| of != format) {
             let message = format!("`{key}` is for the format `{}`, not `{}`", of.name(), format.name());
-            return Err(Fault::new(origin, message).label("not with this format"));
+            return Err(SpannedError::new(origin, message).label("not with this format"));
         }
     }
     let names = files(entry)?;
@@ -30,15 +32,16 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
         ForeignFormat::Netflow => TrafficFormat::Netflow.kind(),
         ForeignFormat::Chakra | ForeignFormat::Pcap => None,
     };
-    let opened = |name: &At<String>, kind| {
+    let opened = |name: &Located<String>, kind| {
         let (source, input) = ground.inputs.read_foreign(name, kind)?;
-        Ok(Opened::new(source, input))
+        Ok(ImportedFile::new(source, input))
     };
-    let files = names.value.iter().map(|name| opened(name, kind)).collect::<Result<Vec<Opened>, Fault>>()?;
+    let files =
+        names.value.iter().map(|name| opened(name, kind)).collect::<Result<Vec<ImportedFile>, SpannedError>>()?;
     let groups = entry.groups.as_ref().map(|name| opened(name, None)).transpose()?;
-    let files: Vec<Foreign<'_>> = files.iter().map(Opened::foreign).collect();
-    let read = traffic(entry, &files, groups.as_ref().map(Opened::foreign));
-    let seats = Seats::unknown("the network of this scenario").of(ground.network);
+    let files: Vec<Foreign<'_>> = files.iter().map(ImportedFile::foreign).collect();
+    let read = traffic(entry, &files, groups.as_ref().map(ImportedFile::foreign));
+    let seats = HostNames::unknown("the network of this scenario").of(ground.network);
     let placed = read.and_then(|traffic| traffic.on(&seats, NetworkSource::Given, entry.placement));
     let (listed, notes) = placed.map_err(|fault| fault.at_least(names.origin))?;
     let flows: Vec<Flow> = listed.into_iter().map(|flow| of_list(flow, names.origin)).collect();
@@ -54,7 +57,7 @@ pub(super) fn make(entry: &Import, ground: &Ground<'_>) -> Result<Made, Fault> {
 }
 
 /// Returns the keys that are for one format alone: the place of each, and its format.
-fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 6] {
+fn options(entry: &Import) -> [(&'static str, Option<SourceSpan>, ForeignFormat); 6] {
     [
         ("files", entry.files.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
         ("groups", entry.groups.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
@@ -66,29 +69,35 @@ fn options(entry: &Import) -> [(&'static str, Option<Origin>, ForeignFormat); 6]
 }
 
 /// The names of the files.
-fn files(entry: &Import) -> Result<At<Vec<At<String>>>, Fault> {
+fn files(entry: &Import) -> Result<Located<Vec<Located<String>>>, SpannedError> {
     match (&entry.file, &entry.files) {
-        (Some(file), None) => Ok(At { value: vec![file.clone()], origin: file.origin }),
+        (Some(file), None) => Ok(Located { value: vec![file.clone()], origin: file.origin }),
         (None, Some(files)) if !files.is_empty() => Ok(files.clone()),
-        (None, Some(files)) => Err(Fault::new(files.origin, "`files` names none").label("expected a file a rank")),
-        (Some(_), Some(files)) => Err(Fault::new(files.origin, "`file` and `files` both name files: give one")),
-        (None, None) => Err(Fault::new(Origin::NOWHERE, "this entry names no file").help("give file = \"job.goal\"")),
+        (None, Some(files)) => {
+            Err(SpannedError::new(files.origin, "`files` names none").label("expected a file a rank"))
+        }
+        (Some(_), Some(files)) => Err(SpannedError::new(files.origin, "`file` and `files` both name files: give one")),
+        (None, None) => {
+            Err(SpannedError::new(SourceSpan::NOWHERE, "this entry names no file").help("give file = \"job.goal\""))
+        }
     }
 }
 
 /// Reads the files. The scenario may name several of them in one format alone.
-fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<Traffic, Fault> {
-    let Some(&file) = files.first() else { return Err(Fault::new(Origin::NOWHERE, "this entry names no file")) };
+fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<ForeignTraffic, SpannedError> {
+    let Some(&file) = files.first() else {
+        return Err(SpannedError::new(SourceSpan::NOWHERE, "this entry names no file"));
+    };
     match entry.format.value {
         ForeignFormat::Goal => foreign::goal(file, entry.eager.map_or(EAGER, |it| it.value)),
         ForeignFormat::Chakra => {
-            let at = entry.groups.as_ref().map_or(Origin::NOWHERE, |it| it.origin);
+            let at = entry.groups.as_ref().map_or(SourceSpan::NOWHERE, |it| it.origin);
             let groups = foreign::groups(groups, files.len()).map_err(|fault| fault.at_least(at))?;
             foreign::chakra(files, &groups)
         }
         ForeignFormat::Msccl => match entry.size {
             Some(size) => foreign::msccl(file, size.value),
-            None => Err(Fault::new(entry.format.origin, "an algorithm of MSCCL does not say what it works on")
+            None => Err(SpannedError::new(entry.format.origin, "an algorithm of MSCCL does not say what it works on")
                 .label("needs `size`")
                 .help("give size = \"64MiB\", what all its chunks are together")),
         },
@@ -103,13 +112,13 @@ fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -
 }
 
 /// A file that was read.
-struct Opened {
+struct ImportedFile {
     name: String,
     source: Option<u32>,
     input: Input,
 }
 
-impl Opened {
+impl ImportedFile {
     fn new(source: Option<u32>, input: Input) -> Self {
         Self { name: input.path.display().to_string(), source, input }
     }
@@ -120,14 +129,14 @@ impl Opened {
 }
 
 /// A flow as a list of the scenario would have it, all of it at one place.
-fn of_list(flow: Listed, origin: Origin) -> Flow {
-    let events = flow.after.into_iter().map(|event| At { value: event, origin }).collect();
+fn of_list(flow: ForeignFlow, origin: SourceSpan) -> Flow {
+    let events = flow.after.into_iter().map(|event| Located { value: event, origin }).collect();
     Flow {
-        start: flow.start.map(|start| At { value: start, origin }),
-        src: At { value: flow.src, origin },
-        dst: At { value: flow.dst, origin },
-        size: flow.bytes.map(|bytes| At { value: Bytes::new(bytes), origin }),
-        after: Some(At { value: FlowEvents(events), origin }).filter(|after| !after.value.0.is_empty()),
+        start: flow.start.map(|start| Located { value: start, origin }),
+        src: Located { value: flow.src, origin },
+        dst: Located { value: flow.dst, origin },
+        size: flow.bytes.map(|bytes| Located { value: Bytes::new(bytes), origin }),
+        after: Some(Located { value: FlowEvents(events), origin }).filter(|after| !after.value.0.is_empty()),
         compute: None,
     }
 }

@@ -2,14 +2,14 @@
 
 use fabric::HostId;
 
-use super::{Draft, DraftStart, Ground, Made, later};
+use super::{DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
 use crate::class::FlowClass;
 use crate::config::Incast;
-use crate::decode::At;
-use crate::error::Fault;
+use crate::decode::Located;
+use crate::error::SpannedError;
 use crate::index::index32;
 
-pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(incast: &Incast, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let receiver = ground.host_of(&incast.receiver)?;
     let size = ground.size(incast.size)?;
     let home = ground.network.datacenter_of(receiver);
@@ -25,23 +25,23 @@ pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> 
     let mut start = incast.start;
     let mut flows = Vec::with_capacity(senders.len());
     for src in senders {
-        flows.push(Draft { src, dst: receiver, size, start: DraftStart::At(start) });
+        flows.push(DraftFlow { src, dst: receiver, size, start: DraftStart::At(start) });
         start = later(start, incast.stagger);
     }
     // All together are one request: it is complete with the last.
     let requests = if flows.is_empty() { Vec::new() } else { vec![(0, index32(flows.len()))] };
-    Ok(Made { flows, receivers: vec![receiver], requests, ..Made::default() })
+    Ok(TrafficFlows { flows, receivers: vec![receiver], requests, ..TrafficFlows::default() })
 }
 
 /// Chooses senders: one a group while groups last, evenly over all of them (so over pods), then the second host of
 /// each, and so on; those at the receiver's switch last.
 fn choose(
-    wanted: At<u32>,
+    wanted: Located<u32>,
     others: &[&[HostId]],
     own: &[&[HostId]],
     receiver: HostId,
     class: FlowClass,
-) -> Result<Vec<HostId>, Fault> {
+) -> Result<Vec<HostId>, SpannedError> {
     let count = *wanted as usize;
     if (1..=others.len()).contains(&count) {
         return Ok((0..count).map(|i| others[i * others.len() / count][0]).collect());
@@ -59,8 +59,11 @@ fn choose(
             FlowClass::Intra => "in the receiver's datacenter",
             FlowClass::Inter => "in other datacenters",
         };
-        return Err(Fault::new(wanted.origin, format!("{count} senders, but only {} hosts {place}", chosen.len()))
-            .label(format!("expected 0 to {}", chosen.len())));
+        return Err(SpannedError::new(
+            wanted.origin,
+            format!("{count} senders, but only {} hosts {place}", chosen.len()),
+        )
+        .label(format!("expected 0 to {}", chosen.len())));
     }
     chosen.truncate(count);
     Ok(chosen)

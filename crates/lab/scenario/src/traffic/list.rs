@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use files::BYTE_ORDER_MARK;
 use units::{Bytes, Span, Time};
 
-use super::{Draft, DraftStart, Ground, Made, later};
-use crate::circle::circle;
+use super::{DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
 use crate::config::{Flow, FlowEvent, FlowState, List};
-use crate::decode::{At, Field};
-use crate::error::{Fault, Origin};
-use crate::kind::{Kind, Looks};
+use crate::decode::{Field, Located};
+use crate::dependency_cycle::find_dependency_cycle;
+use crate::error::{SourceSpan, SpannedError};
+use crate::kind::{FileKind, Looks};
 use crate::quantity::{SIZES, TIMES, Units};
 use crate::tree::{Node, Value};
 
 /// A list of flows in a file.
-pub(crate) const FLOWS: Kind = Kind {
+pub(crate) const FLOWS: FileKind = FileKind {
     name: "a list of flows",
     expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after,compute",
     fits: is_list,
@@ -31,7 +31,7 @@ fn is_list(file: &Looks<'_>) -> bool {
     file.first().split([',', ';', '\t', ' ']).filter(|word| column(word)).count() >= 2
 }
 
-pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(list: &List, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let listed;
     let (flows, origin) = match (&list.flows, &list.file) {
         (Some(flows), None) => (&flows.value, flows.origin),
@@ -40,9 +40,11 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
             listed = read(&text, source)?;
             (&listed, file.origin)
         }
-        (Some(_), Some(file)) => return Err(Fault::new(file.origin, "`file` and `flows` both list flows: give one")),
+        (Some(_), Some(file)) => {
+            return Err(SpannedError::new(file.origin, "`file` and `flows` both list flows: give one"));
+        }
         (None, None) => {
-            return Err(Fault::new(Origin::NOWHERE, "this list has neither `file` nor `flows`")
+            return Err(SpannedError::new(SourceSpan::NOWHERE, "this list has neither `file` nor `flows`")
                 .help("give file = \"flows.csv\" with the header start,src,dst,bytes"));
         }
     };
@@ -53,19 +55,24 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
 }
 
 /// Makes the flows of a list at `origin`, all of them later by `start`.
-pub(super) fn drafts(flows: &[Flow], origin: Origin, start: Span, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(super) fn drafts(
+    flows: &[Flow],
+    origin: SourceSpan,
+    start: Span,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     if flows.is_empty() {
-        return Err(Fault::new(origin, "this list has zero flows").label("zero flows"));
+        return Err(SpannedError::new(origin, "this list has zero flows").label("zero flows"));
     }
     let waits_for = |index: usize| {
         let after = flows[index].after.iter().flat_map(|after| &after.0);
         after.map(|event| event.flow as usize).collect::<Vec<usize>>()
     };
-    if let Some(circle) = circle(flows.len(), waits_for) {
+    if let Some(circle) = find_dependency_cycle(flows.len(), waits_for) {
         let origin = flows[circle[0]].after.as_ref().map_or(origin, |after| after.origin);
-        return Err(Fault::new(origin, round(&circle)).label("a circle"));
+        return Err(SpannedError::new(origin, round(&circle)).label("a circle"));
     }
-    let mut made = Made::default();
+    let mut made = TrafficFlows::default();
     let mut begun = Vec::new();
     for flow in flows {
         let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
@@ -85,32 +92,32 @@ pub(super) fn drafts(flows: &[Flow], origin: Origin, start: Span, ground: &Groun
             Some(size) => ground.size(size)?,
             None => ground.endless(src, dst, given.unwrap_or(start)),
         };
-        made.flows.push(Draft { src, dst, size, start: begin });
+        made.flows.push(DraftFlow { src, dst, size, start: begin });
     }
     // Only its own sender knows that a flow has begun.
     for (src, event) in begun {
         if made.flows[event.flow as usize].src != src {
             let message = format!("flow {} has another sender, and only its own knows when it begins", event.flow);
-            return Err(Fault::new(event.origin, message).label("expected a flow of the same sender"));
+            return Err(SpannedError::new(event.origin, message).label("expected a flow of the same sender"));
         }
     }
     Ok(made)
 }
 
-fn cause(event: &FlowEvent) -> Cause {
+fn cause(event: &FlowEvent) -> Dependency {
     let flow = FlowId(event.flow);
     match event.state {
-        FlowState::Complete => Cause::Complete(flow),
-        FlowState::Received => Cause::Received(flow),
-        FlowState::Begun => Cause::Begun(flow),
+        FlowState::Complete => Dependency::Complete(flow),
+        FlowState::Received => Dependency::Received(flow),
+        FlowState::Begun => Dependency::Begun(flow),
     }
 }
 
 /// Returns the events for which a flow waits. Refuses events of missing flows, and events that occur twice.
-fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fault> {
+fn checked(after: &[Located<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, SpannedError> {
     for event in after {
         if event.flow as usize >= flows.len() {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 event.origin,
                 format!("there is no flow {} in a list of {}", event.flow, flows.len()),
             )
@@ -119,7 +126,7 @@ fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fa
         if event.state != FlowState::Begun && flows[event.flow as usize].size.is_none() {
             let message =
                 format!("flow {} has no size: it lasts to the stop, and this flow would never start", event.flow);
-            return Err(Fault::new(event.origin, message).label("expected a flow with a size"));
+            return Err(SpannedError::new(event.origin, message).label("expected a flow with a size"));
         }
     }
     let known: Vec<FlowEvent> = after.iter().map(|event| event.value).collect();
@@ -127,8 +134,8 @@ fn checked(after: &[At<FlowEvent>], flows: &[Flow]) -> Result<Vec<FlowEvent>, Fa
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         let last = after.iter().rfind(|event| (event.flow, event.state) == twice[0]);
-        let origin = last.map_or(Origin::NOWHERE, |event| event.origin);
-        return Err(Fault::new(origin, format!("flow {} stands twice", twice[0].0)).label("once is enough"));
+        let origin = last.map_or(SourceSpan::NOWHERE, |event| event.origin);
+        return Err(SpannedError::new(origin, format!("flow {} stands twice", twice[0].0)).label("once is enough"));
     }
     Ok(known)
 }
@@ -147,7 +154,7 @@ const HEADER: &str = "start,src,dst,bytes";
 
 /// Contents of a column of a list. A column of times or sizes with its unit in the header has bare numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum ListColumn {
     Start(Option<&'static str>),
     Src,
     Dst,
@@ -156,7 +163,7 @@ enum Column {
     Compute(Option<&'static str>),
 }
 
-impl Column {
+impl ListColumn {
     /// The column of that heading: `start`, `start_us`, `bytes`, `size_bytes`, `size_KB`, ...
     fn named(heading: &str) -> Option<Self> {
         let unit = |units: Units, name: &str| units.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
@@ -184,39 +191,39 @@ impl Column {
 }
 
 /// The columns that the header names, in any order. All but `after` and `compute` are needed.
-fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>, Fault> {
-    let mut columns: Vec<Column> = Vec::with_capacity(cells.len());
+fn columns(cells: &[(Cow<'_, str>, SourceSpan)], line: SourceSpan) -> Result<Vec<ListColumn>, SpannedError> {
+    let mut columns: Vec<ListColumn> = Vec::with_capacity(cells.len());
     let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
     for (heading, origin) in cells {
         let refused =
-            |what: &str| Fault::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after,compute"));
-        let column =
-            Column::named(heading).ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
+            |what: &str| SpannedError::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after,compute"));
+        let column = ListColumn::named(heading)
+            .ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
         if columns.iter().any(|known| known.is_like(column)) {
             return Err(refused("two columns say the same"));
         }
         columns.push(column);
     }
-    let needed = [Column::Start(None), Column::Src, Column::Dst, Column::Size(None)];
+    let needed = [ListColumn::Start(None), ListColumn::Src, ListColumn::Dst, ListColumn::Size(None)];
     if needed.iter().all(|needed| columns.iter().any(|column| column.is_like(*needed))) {
         return Ok(columns);
     }
-    Err(Fault::new(line, "this is not the header of a list of flows")
+    Err(SpannedError::new(line, "this is not the header of a list of flows")
         .label(format!("expected {HEADER} or {HEADER},after,compute"))
         .help(help))
 }
 
 /// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several events in a cell of `after` have
 /// blanks between them.
-pub(crate) fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Vec<Flow>, Fault> {
+pub(crate) fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Vec<Flow>, SpannedError> {
     let source = source.into();
     let mut flows = Vec::new();
-    let mut header: Option<Vec<Column>> = None;
+    let mut header: Option<Vec<ListColumn>> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let marked = line.len() - line.trim_start_matches(BYTE_ORDER_MARK).len();
         let (content, line_start) = (line[marked..].trim_end(), start + marked);
-        let origin = Origin::new(source, line_start..line_start + content.len());
+        let origin = SourceSpan::new(source, line_start..line_start + content.len());
         start += line.len();
         if content.is_empty() || content.starts_with('#') {
             continue;
@@ -227,25 +234,29 @@ pub(crate) fn read(text: &str, source: impl Into<Option<u32>>) -> Result<Vec<Flo
             continue;
         };
         if cells.len() != columns.len() {
-            return Err(Fault::new(origin, format!("{} columns where the header has {}", cells.len(), columns.len()))
-                .label("expected one value a column"));
+            return Err(SpannedError::new(
+                origin,
+                format!("{} columns where the header has {}", cells.len(), columns.len()),
+            )
+            .label("expected one value a column"));
         }
         flows.push(flow(columns, &cells)?);
     }
     if header.is_none() {
-        return Err(Fault::new(Origin::new(source, 0..0), "an empty list of flows").label(format!("expected {HEADER}")));
+        return Err(SpannedError::new(SourceSpan::new(source, 0..0), "an empty list of flows")
+            .label(format!("expected {HEADER}")));
     }
     Ok(flows)
 }
 
 /// The cells of a line, without the blanks and quotes around them. Two quotes in a quoted cell are one.
-fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
+fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<'_, str>, SourceSpan)>, SpannedError> {
     let mut cells = Vec::with_capacity(5);
     let mut at = 0;
     loop {
         at += line[at..].len() - line[at..].trim_start().len();
         let rest = &line[at..];
-        let place = |end: usize| Origin::new(source, line_start + at..line_start + end);
+        let place = |end: usize| SourceSpan::new(source, line_start + at..line_start + end);
         let (cell, end) = match rest.strip_prefix('"') {
             None => {
                 let end = at + rest.find(',').unwrap_or(rest.len());
@@ -264,13 +275,13 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
                 }
                 let Some(closing) = closing else {
                     return Err(
-                        Fault::new(place(line.len()), "this quote is not closed").label("expected another `\"`")
+                        SpannedError::new(place(line.len()), "this quote is not closed").label("expected another `\"`")
                     );
                 };
                 let after = at + 1 + closing + 1;
                 let end = after + line[after..].find(',').unwrap_or(line[after..].len());
                 if !line[after..end].trim().is_empty() {
-                    return Err(Fault::new(place(end), "a quoted cell goes on behind its quotes")
+                    return Err(SpannedError::new(place(end), "a quoted cell goes on behind its quotes")
                         .label("expected `,` after the second quote"));
                 }
                 (Cow::from(quoted[..closing].trim().replace("\"\"", "\"")), end)
@@ -286,33 +297,34 @@ fn cells(line: &str, source: Option<u32>, line_start: usize) -> Result<Vec<(Cow<
 }
 
 /// Returns the flow of a line.
-fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fault> {
-    let cell = |wanted: Column| {
+fn flow(columns: &[ListColumn], cells: &[(Cow<'_, str>, SourceSpan)]) -> Result<Flow, SpannedError> {
+    let cell = |wanted: ListColumn| {
         let place = columns.iter().position(|column| column.is_like(wanted))?;
         Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
     };
-    let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
-    let (column, text) = needed(Column::Start(None))?;
+    let needed =
+        |wanted: ListColumn| cell(wanted).ok_or_else(|| SpannedError::new(SourceSpan::NOWHERE, "a column is missing"));
+    let (column, text) = needed(ListColumn::Start(None))?;
     let start = time(column, text, "start")?;
-    let compute = cell(Column::Compute(None)).map_or(Ok(None), |(column, text)| time(column, text, "compute"))?;
-    let size = match needed(Column::Size(None))? {
-        (Column::Size(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
-        (_, text) => optional::<At<Bytes>>(text, number)?,
+    let compute = cell(ListColumn::Compute(None)).map_or(Ok(None), |(column, text)| time(column, text, "compute"))?;
+    let size = match needed(ListColumn::Size(None))? {
+        (ListColumn::Size(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
+        (_, text) => optional::<Located<Bytes>>(text, number)?,
     };
     Ok(Flow {
         start,
-        src: required(needed(Column::Src)?.1, number)?,
-        dst: required(needed(Column::Dst)?.1, number)?,
+        src: required(needed(ListColumn::Src)?.1, number)?,
+        dst: required(needed(ListColumn::Dst)?.1, number)?,
         size,
-        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, events))?,
+        after: cell(ListColumn::After).map_or(Ok(None), |(_, text)| optional(text, events))?,
         compute: compute.map(|compute| compute.value),
     })
 }
 
 /// The time in a cell of a column called `heading`, if there is one.
-fn time(column: Column, text: (&str, Origin), heading: &str) -> Result<Option<At<Span>>, Fault> {
+fn time(column: ListColumn, text: (&str, SourceSpan), heading: &str) -> Result<Option<Located<Span>>, SpannedError> {
     match column {
-        Column::Start(Some(unit)) | Column::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
+        ListColumn::Start(Some(unit)) | ListColumn::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
         _ => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
             Ok(_) => fault.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
             Err(_) => fault,
@@ -341,11 +353,11 @@ fn events(cell: &str) -> Value {
     }
 }
 
-fn required<T: Field>(cell: (&str, Origin), value: impl Fn(&str) -> Value) -> Result<T, Fault> {
+fn required<T: Field>(cell: (&str, SourceSpan), value: impl Fn(&str) -> Value) -> Result<T, SpannedError> {
     T::decode(&Node { value: value(cell.0), origin: cell.1 })
 }
 
-fn optional<T: Field>(cell: (&str, Origin), value: impl Fn(&str) -> Value) -> Result<Option<T>, Fault> {
+fn optional<T: Field>(cell: (&str, SourceSpan), value: impl Fn(&str) -> Value) -> Result<Option<T>, SpannedError> {
     if cell.0.is_empty() { Ok(None) } else { required(cell, value).map(Some) }
 }
 

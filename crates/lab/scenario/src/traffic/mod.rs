@@ -10,13 +10,13 @@ mod import;
 mod import {
     //! `kind = "import"`, which needs the parsers of other programs' files.
 
-    use super::{Ground, Made};
+    use super::{TrafficContext, TrafficFlows};
     use crate::WITHOUT_IMPORT;
     use crate::config::Import;
-    use crate::error::Fault;
+    use crate::error::SpannedError;
 
-    pub(super) fn make(entry: &Import, _: &Ground<'_>) -> Result<Made, Fault> {
-        Err(Fault::new(entry.format.origin, WITHOUT_IMPORT))
+    pub(super) fn make(entry: &Import, _: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+        Err(SpannedError::new(entry.format.origin, WITHOUT_IMPORT))
     }
 }
 mod incast;
@@ -31,11 +31,11 @@ mod steps;
 
 pub(crate) use list::{FLOWS, read as read_list};
 
-use experiment::{CauseSet, Causes, HostConfig};
+use experiment::{Dependencies, DependencySet, HostConfig};
 use fabric::{HostId, Network, Routes};
 use units::{Bytes, Rate, Span};
 
-pub use closed_loop::Loop;
+pub use closed_loop::ReadLoop;
 pub(crate) use job::make as make_job;
 pub use job::{JobFlows, JobIteration, StepKind};
 pub use poisson::Arrivals;
@@ -43,8 +43,8 @@ pub use requests::Requested;
 
 use crate::class::FlowClass;
 use crate::config::{HostRef, HostSet, Long, Traffic};
-use crate::decode::At;
-use crate::error::{Fault, Origin};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
 use crate::inputs::Inputs;
 use crate::random::Draws;
@@ -52,7 +52,7 @@ use crate::survey::Survey;
 
 /// A flow before it has a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct DraftFlow {
     pub(crate) src: HostId,
     pub(crate) dst: HostId,
     pub(crate) size: Bytes,
@@ -67,15 +67,15 @@ pub(crate) enum DraftStart {
     /// After all of its causes, and the time `after` after the last of them. Flows have their places among those of its
     /// entry.
     Waits {
-        /// A set of [`Made::causes`].
-        causes: CauseSet,
+        /// A set of [`TrafficFlows::causes`].
+        causes: DependencySet,
         /// Time for which its sender computes.
         after: Span,
     },
 }
 
 /// Inputs from which traffic is made.
-pub(crate) struct Ground<'a> {
+pub(crate) struct TrafficContext<'a> {
     pub(crate) network: &'a Network,
     pub(crate) routes: &'a Routes,
     pub(crate) survey: &'a Survey,
@@ -87,15 +87,15 @@ pub(crate) struct Ground<'a> {
 
 /// Flows that an entry produces.
 #[derive(Default)]
-pub(crate) struct Made {
-    pub(crate) flows: Vec<Draft>,
+pub(crate) struct TrafficFlows {
+    pub(crate) flows: Vec<DraftFlow>,
     /// Causes for which flows wait, by their places among those of the entry.
-    pub(crate) causes: Causes,
+    pub(crate) causes: Dependencies,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) demands: Vec<Demand>,
     pub(crate) requested: Option<Requested>,
-    pub(crate) closed_loop: Option<Loop>,
+    pub(crate) closed_loop: Option<ReadLoop>,
     /// Set if the entry has more flows than can start, so that they last until the stop, however fast they are.
     pub(crate) open_ended: bool,
     pub(crate) warnings: Vec<String>,
@@ -130,7 +130,11 @@ pub(crate) struct Demand {
 }
 
 /// Makes the flows of the entry numbered `index`.
-pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(
+    traffic: &Located<Traffic>,
+    index: usize,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     let draws = Draws::new(ground.seed, index as u64);
     let made = match &traffic.value {
         Traffic::Incast(entry) => incast::make(entry, ground),
@@ -156,24 +160,26 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
             Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
         };
-        return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
+        return Err(SpannedError::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
     }
     Ok(made)
 }
 
-fn long(long: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let mut made = Made::default();
+fn long(long: &Long, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+    let mut made = TrafficFlows::default();
     let mut start = long.start;
     for pair in long.flows.iter() {
         let [src, dst] = pair.as_slice() else {
-            return Err(Fault::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]"));
+            return Err(
+                SpannedError::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]")
+            );
         };
         let (src, dst) = ground.two_hosts(src, dst)?;
         let size = match long.size {
             Some(size) => ground.size(size)?,
             None => ground.endless(src, dst, start),
         };
-        made.flows.push(Draft { src, dst, size, start: DraftStart::At(start) });
+        made.flows.push(DraftFlow { src, dst, size, start: DraftStart::At(start) });
         start = later(start, long.stagger);
     }
     Ok(made)
@@ -185,9 +191,9 @@ pub(crate) fn later(start: Span, span: Span) -> Span {
     Span::from_ps(start.ps().saturating_add(span.ps()))
 }
 
-impl Ground<'_> {
+impl TrafficContext<'_> {
     /// The host that a file names.
-    pub(crate) fn host_of(&self, at: &At<HostRef>) -> Result<HostId, Fault> {
+    pub(crate) fn host_of(&self, at: &Located<HostRef>) -> Result<HostId, SpannedError> {
         let hosts = self.network.hosts();
         match &at.value {
             HostRef::Index(index) => self.host_at(*index, at.origin),
@@ -195,7 +201,7 @@ impl Ground<'_> {
                 let name_of = |node: &fabric::NodeId| self.network.nodes()[node.index()].name.as_str();
                 match hosts.iter().position(|node| name_of(node) == name) {
                     Some(index) => Ok(HostId(index32(index))),
-                    None => Err(Fault::new(at.origin, format!("unknown host `{name}`"))
+                    None => Err(SpannedError::new(at.origin, format!("unknown host `{name}`"))
                         .label("unknown host")
                         .suggest(name, hosts.iter().map(name_of))),
                 }
@@ -203,17 +209,17 @@ impl Ground<'_> {
         }
     }
 
-    fn host_at(&self, index: u32, origin: Origin) -> Result<HostId, Fault> {
+    fn host_at(&self, index: u32, origin: SourceSpan) -> Result<HostId, SpannedError> {
         let count = self.network.hosts().len();
         if (index as usize) < count {
             return Ok(HostId(index));
         }
-        Err(Fault::new(origin, format!("there is no host {index}: the network has {count}"))
+        Err(SpannedError::new(origin, format!("there is no host {index}: the network has {count}"))
             .label(format!("expected 0 to {}", count - 1)))
     }
 
     /// By host: whether it is in the set.
-    pub(crate) fn members(&self, at: &At<HostSet>) -> Result<Vec<bool>, Fault> {
+    pub(crate) fn members(&self, at: &Located<HostSet>) -> Result<Vec<bool>, SpannedError> {
         let count = self.network.hosts().len();
         let members: Vec<bool> = match &at.value {
             HostSet::All => vec![true; count],
@@ -231,24 +237,24 @@ impl Ground<'_> {
                 members
             }
         };
-        if members.contains(&true) { Ok(members) } else { Err(Fault::new(at.origin, "no host").label("nobody")) }
+        if members.contains(&true) { Ok(members) } else { Err(SpannedError::new(at.origin, "no host").label("nobody")) }
     }
 
-    fn two_hosts(&self, src: &At<HostRef>, dst: &At<HostRef>) -> Result<(HostId, HostId), Fault> {
+    fn two_hosts(&self, src: &Located<HostRef>, dst: &Located<HostRef>) -> Result<(HostId, HostId), SpannedError> {
         let (from, to) = (self.host_of(src)?, self.host_of(dst)?);
         if from == to {
-            return Err(Fault::new(dst.origin, "a flow goes to another host").label("the sender itself"));
+            return Err(SpannedError::new(dst.origin, "a flow goes to another host").label("the sender itself"));
         }
         Ok((from, to))
     }
 
     /// A flow's size: at least a byte, at most 2^32 packets.
-    pub(crate) fn size(&self, size: At<Bytes>) -> Result<Bytes, Fault> {
+    pub(crate) fn size(&self, size: Located<Bytes>) -> Result<Bytes, SpannedError> {
         if size.is_zero() {
-            return Err(Fault::new(size.origin, "a flow has at least 1 byte").label("expected a size over 0"));
+            return Err(SpannedError::new(size.origin, "a flow has at least 1 byte").label("expected a size over 0"));
         }
         if size.get().div_ceil(u64::from(self.host.mss)) > u64::from(u32::MAX) {
-            return Err(Fault::new(size.origin, "a flow has at most 4294967295 packets").label("too large"));
+            return Err(SpannedError::new(size.origin, "a flow has at most 4294967295 packets").label("too large"));
         }
         Ok(*size)
     }

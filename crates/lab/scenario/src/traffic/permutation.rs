@@ -2,13 +2,17 @@
 
 use fabric::HostId;
 
-use super::{Draft, DraftStart, Ground, Made};
+use super::{DraftFlow, DraftStart, TrafficContext, TrafficFlows};
 use crate::config::{Permutation, Scope};
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
-pub(crate) fn make(permutation: &Permutation, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(
+    permutation: &Permutation,
+    draws: Draws,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     let size = ground.size(permutation.size)?;
     let network = ground.network;
     let all: Vec<HostId> = (0..index32(network.hosts().len())).map(HostId).collect();
@@ -24,17 +28,17 @@ pub(crate) fn make(permutation: &Permutation, draws: Draws, ground: &Ground<'_>)
     let mut first_draw = 0;
     for hosts in parts.iter().filter(|hosts| !hosts.is_empty()) {
         let receivers = shuffled(hosts, draws, &mut first_draw, apart).ok_or_else(|| {
-            Fault::new(
+            SpannedError::new(
                 permutation.scope.origin,
                 format!("no permutation with scope \"{}\" exists here", permutation.scope.name()),
             )
             .label("some host has no partner of its own")
         })?;
         for (&src, &dst) in hosts.iter().zip(&receivers) {
-            flows.push(Draft { src, dst, size, start: DraftStart::At(permutation.start) });
+            flows.push(DraftFlow { src, dst, size, start: DraftStart::At(permutation.start) });
         }
     }
-    Ok(Made { flows, ..Made::default() })
+    Ok(TrafficFlows { flows, ..TrafficFlows::default() })
 }
 
 /// The hosts in random order, each `apart` from the one at its place in `hosts`; none if there is no such order.

@@ -3,17 +3,17 @@
 use fabric::{HostId, LinkClass, LinkId, Network};
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Demand, Draft, DraftStart, Ground, Made, later};
+use super::{Demand, DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
 use crate::class::FlowClass;
-use crate::config::{HostSet, Poisson, Ratio, RatioOf};
-use crate::decode::At;
+use crate::config::{HostSet, IntraInterRatio, Poisson, RatioOf};
+use crate::decode::Located;
 use crate::distribution::Distribution;
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
 /// More flows than this are a mistake.
-const MOST_FLOWS: u128 = 50_000_000;
+const MAX_FLOWS: u128 = 50_000_000;
 
 /// Arrival rate of the flows of one class.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub struct Arrivals {
 }
 
 /// One class of flows.
-struct Part {
+struct PoissonClass {
     class: FlowClass,
     sizes: Distribution,
     /// Share of all flows, in units of 2^-32.
@@ -43,20 +43,25 @@ struct Part {
 }
 
 /// Hosts that may send and hosts that may receive, by host.
-struct Ends {
+struct HostRoles {
     from: Vec<bool>,
     to: Vec<bool>,
     /// Set if both are all hosts.
     all: bool,
 }
 
-pub(crate) fn make(poisson: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(
+    poisson: &Poisson,
+    index: usize,
+    draws: Draws,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     let all = poisson.from.value == HostSet::All && poisson.to.value == HostSet::All;
-    let ends = Ends { from: ground.members(&poisson.from)?, to: ground.members(&poisson.to)?, all };
-    let places = Places::new(ground.network, &ends.to);
+    let ends = HostRoles { from: ground.members(&poisson.from)?, to: ground.members(&poisson.to)?, all };
+    let places = ReceiverHosts::new(ground.network, &ends.to);
     let parts = parts(poisson, &ends, &places, ground)?;
     let gap = mean_gap(poisson, &parts, &ends, ground)?;
-    let mut made = Made { arrivals: arrivals(index, &parts, gap, &ends, ground), ..Made::default() };
+    let mut made = TrafficFlows { arrivals: arrivals(index, &parts, gap, &ends, ground), ..TrafficFlows::default() };
     let of_flows = |flows: u64| Span::from_ps(i64::try_from((gap * u128::from(flows)) >> 20).unwrap_or(i64::MAX));
     let lasts = poisson.window.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
     let demand = |part: &Arrivals| Demand {
@@ -73,7 +78,12 @@ pub(crate) fn make(poisson: &Poisson, index: usize, draws: Draws, ground: &Groun
     Ok(made)
 }
 
-fn parts(poisson: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
+fn parts(
+    poisson: &Poisson,
+    ends: &HostRoles,
+    places: &ReceiverHosts,
+    ground: &TrafficContext<'_>,
+) -> Result<Vec<PoissonClass>, SpannedError> {
     let mut parts = Vec::new();
     for (class, name) in [(FlowClass::Intra, &poisson.intra), (FlowClass::Inter, &poisson.inter)] {
         let Some(name) = name else { continue };
@@ -83,31 +93,34 @@ fn parts(poisson: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -
             .filter(|&host| ends.from[host.index()] && places.count(host, class) > 0)
             .collect();
         if sources.is_empty() {
-            return Err(Fault::new(name.origin, format!("no host has a partner for {} flows here", class.name()))
-                .label("no pair of hosts"));
+            return Err(SpannedError::new(
+                name.origin,
+                format!("no host has a partner for {} flows here", class.name()),
+            )
+            .label("no pair of hosts"));
         }
-        parts.push(Part { class, sizes, share: 1 << 32, sources });
+        parts.push(PoissonClass { class, sizes, share: 1 << 32, sources });
     }
     match (parts.as_mut_slice(), poisson.ratio) {
         ([], _) => {
-            let fault = Fault::new(poisson.load.origin, "this traffic has no flow sizes");
+            let fault = SpannedError::new(poisson.load.origin, "this traffic has no flow sizes");
             Err(fault.help("give intra = \"websearch\", inter = \"alibaba-wan\", or both"))
         }
         ([_], None) => Ok(parts),
         ([_], Some(ratio)) => {
-            Err(Fault::new(ratio.origin, "a ratio needs both `intra` and `inter`").label("only one is given"))
+            Err(SpannedError::new(ratio.origin, "a ratio needs both `intra` and `inter`").label("only one is given"))
         }
         ([intra, inter], Some(ratio)) => {
             [intra.share, inter.share] = shares(*ratio, poisson.ratio_of, [&intra.sizes, &inter.sizes]);
             Ok(parts)
         }
-        _ => Err(Fault::new(poisson.load.origin, "both `intra` and `inter` are given, but no `ratio`")
+        _ => Err(SpannedError::new(poisson.load.origin, "both `intra` and `inter` are given, but no `ratio`")
             .help("say how many flows are intra for each inter: ratio = \"4:1\", ratio_of = \"flows\"")),
     }
 }
 
 /// The shares of flows, in units of 2^-32, that a ratio of flows or bytes asks for.
-fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
+fn shares(ratio: IntraInterRatio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
     let [intra, inter] = [u128::from(ratio.intra), u128::from(ratio.inter)];
     let (intra, inter) = match of {
         RatioOf::Flows => (intra, inter),
@@ -120,13 +133,18 @@ fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
 }
 
 /// Mean time between arrivals, in units of 2^-20 ps.
-fn mean_gap(poisson: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>) -> Result<u128, Fault> {
+fn mean_gap(
+    poisson: &Poisson,
+    parts: &[PoissonClass],
+    ends: &HostRoles,
+    ground: &TrafficContext<'_>,
+) -> Result<u128, SpannedError> {
     let class = *poisson.load_of;
     let capacity = if ends.all {
         capacity(ground.network, class)
     } else {
         ends.capacity(ground.network, class).ok_or_else(|| {
-            Fault::new(
+            SpannedError::new(
                 poisson.load_of.origin,
                 format!("which links of class `{}` these hosts load is not known", class.name()),
             )
@@ -145,7 +163,7 @@ fn mean_gap(poisson: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>)
             class if capacity == 0 => format!("there is no link of class `{class}`"),
             class => format!("no flow of this traffic crosses a link of class `{class}`"),
         };
-        return Err(Fault::new(poisson.load_of.origin, what)
+        return Err(SpannedError::new(poisson.load_of.origin, what)
             .label("load of these links")
             .help("load_of = \"host\" counts the links towards hosts"));
     }
@@ -159,11 +177,16 @@ fn mean_gap(poisson: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>)
         Rate::from_bps(asked)
     );
     if poisson.load.exceeds_one() {
-        return Err(Fault::new(poisson.load.origin, format!("a load over 100 %: {arithmetic}, more than they carry"))
-            .label("expected at most 1 (100 %)"));
+        return Err(SpannedError::new(
+            poisson.load.origin,
+            format!("a load over 100 %: {arithmetic}, more than they carry"),
+        )
+        .label("expected at most 1 (100 %)"));
     }
     if load_ppm == 0 {
-        return Err(Fault::new(poisson.load.origin, "a load under a millionth gives no flows").label("expected over 0"));
+        return Err(
+            SpannedError::new(poisson.load.origin, "a load under a millionth gives no flows").label("expected over 0")
+        );
     }
     // gap = crossing * 8 bits / (load * capacity). Crossing is under 2^64, so the numerator is under
     // 2^(64 + 43 + 4 + 20) = 2^131 at worst and under 2^120 for sizes up to 64 GB; beyond, it saturates.
@@ -176,18 +199,24 @@ fn capacity(network: &Network, class: LinkClass) -> u64 {
     (0..network.datacenters()).map(|dc| network.capacity(class, dc).bps()).sum()
 }
 
-impl Part {
+impl PoissonClass {
     /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
-    fn crossing(&self, class: LinkClass, ends: &Ends, ground: &Ground<'_>) -> u128 {
+    fn crossing(&self, class: LinkClass, ends: &HostRoles, ground: &TrafficContext<'_>) -> u128 {
         let links = ground.survey.mean_links(self.class, class, &ends.from, &ends.to);
         let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
         (per_flow * u128::from(self.share)) >> 32
     }
 }
 
-fn arrivals(traffic: usize, parts: &[Part], gap: u128, ends: &Ends, ground: &Ground<'_>) -> Vec<Arrivals> {
+fn arrivals(
+    traffic: usize,
+    parts: &[PoissonClass],
+    gap: u128,
+    ends: &HostRoles,
+    ground: &TrafficContext<'_>,
+) -> Vec<Arrivals> {
     let gap = gap.max(1);
-    let of_part = |part: &Part| {
+    let of_part = |part: &PoissonClass| {
         // 10^15 ps in 1000 s, times 2^20 for the gap's unit, times a share in 2^-32.
         let per_1000_s = ((1_000_000_000_000_000u128 << 20) * u128::from(part.share) / gap) >> 32;
         let bytes_per_1000_s = per_1000_s.saturating_mul(u128::from(part.sizes.mean_bits())) >> 16;
@@ -217,31 +246,34 @@ const DRAWS: u64 = 5;
 
 fn flows(
     poisson: &Poisson,
-    parts: &[Part],
+    parts: &[PoissonClass],
     gap: u128,
     draws: Draws,
-    places: &Places,
-    ground: &Ground<'_>,
-) -> Result<Vec<Draft>, Fault> {
+    places: &ReceiverHosts,
+    ground: &TrafficContext<'_>,
+) -> Result<Vec<DraftFlow>, SpannedError> {
     let (most, end_ps) = match (poisson.flows, poisson.window) {
-        (Some(flows), None) if u128::from(flows.get()) > MOST_FLOWS => {
-            return Err(Fault::new(flows.origin, format!("{} flows in one entry", flows.get()))
-                .label(format!("expected at most {MOST_FLOWS} flows")));
+        (Some(flows), None) if u128::from(flows.get()) > MAX_FLOWS => {
+            return Err(SpannedError::new(flows.origin, format!("{} flows in one entry", flows.get()))
+                .label(format!("expected at most {MAX_FLOWS} flows")));
         }
         (Some(flows), None) => (u64::from(flows.get()), u128::MAX),
         (None, Some(window)) => {
             let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);
-            if expected > MOST_FLOWS {
-                return Err(Fault::new(window.origin, format!("about {expected} flows would arrive in this time"))
-                    .label(format!("expected a shorter window: at most {MOST_FLOWS} flows")));
+            if expected > MAX_FLOWS {
+                return Err(SpannedError::new(
+                    window.origin,
+                    format!("about {expected} flows would arrive in this time"),
+                )
+                .label(format!("expected a shorter window: at most {MAX_FLOWS} flows")));
             }
             (u64::MAX, u128::from(window.unsigned_ps()))
         }
         (Some(_), Some(window)) => {
-            return Err(Fault::new(window.origin, "`window` and `flows` both say when arrivals end: give one"));
+            return Err(SpannedError::new(window.origin, "`window` and `flows` both say when arrivals end: give one"));
         }
         (None, None) => {
-            return Err(Fault::new(poisson.load.origin, "this traffic never ends")
+            return Err(SpannedError::new(poisson.load.origin, "this traffic never ends")
                 .help("give window = \"20ms\" or flows = 5000"));
         }
     };
@@ -268,15 +300,15 @@ fn flows(
         };
         let src = part.sources[draws.below(draw(2), part.sources.len())];
         let dst = places.destination(src, part.class, draws.below(draw(3), places.count(src, part.class)));
-        let size = At::default_of(Bytes::new(part.sizes.sample(draws.at(draw(4)))));
+        let size = Located::default_of(Bytes::new(part.sizes.sample(draws.at(draw(4)))));
         let size = ground.size(size)?;
-        flows.push(Draft { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
+        flows.push(DraftFlow { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
     }
     if flows.is_empty()
         && let Some(window) = poisson.window
     {
         let gap = Span::from_ps(i64::try_from(gap >> 20).unwrap_or(i64::MAX));
-        return Err(Fault::new(
+        return Err(SpannedError::new(
             window.origin,
             format!("no flow arrives in {}: one comes every {gap} on average", *window),
         )
@@ -285,7 +317,7 @@ fn flows(
     Ok(flows)
 }
 
-impl Ends {
+impl HostRoles {
     /// The summed rate of the links of a class that these flows can cross, where that is plain: senders' links,
     /// receivers' links, and links from a datacenter of senders to one of receivers.
     fn capacity(&self, network: &Network, class: LinkClass) -> Option<u64> {
@@ -319,7 +351,7 @@ impl Ends {
 }
 
 /// The hosts that may receive, by datacenter: where destinations are drawn from.
-struct Places {
+struct ReceiverHosts {
     order: Vec<HostId>,
     /// Index of each host in `order`, if it is there.
     place: Vec<Option<usize>>,
@@ -327,7 +359,7 @@ struct Places {
     home: Vec<(usize, usize)>,
 }
 
-impl Places {
+impl ReceiverHosts {
     fn new(network: &Network, to: &[bool]) -> Self {
         let hosts = network.hosts().len();
         let mut order: Vec<HostId> = (0..index32(hosts)).map(HostId).filter(|host| to[host.index()]).collect();

@@ -5,13 +5,13 @@
 
 use std::cmp::Reverse;
 
-use experiment::{Cause, Causes};
+use experiment::{Dependencies, Dependency};
 use units::Span;
 
 use super::{DraftStart, later};
 
 /// Longer than any run lasts. Computing that adds up to more counts as this.
-const LONGEST: Span = Span::from_s(1_000_000);
+const MAX: Span = Span::from_s(1_000_000);
 
 /// Readiness of a rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Ready {
     /// The time, if it waits for nothing.
     at: Span,
     /// Causes, each with the value of `computed_here` when the rank took it up.
-    waits: Vec<(Cause, Span)>,
+    waits: Vec<(Dependency, Span)>,
     /// Time computed since this began.
     computed_here: Span,
     /// Time of readiness if flows took no time.
@@ -33,7 +33,7 @@ impl Ready {
     }
 
     /// After a cause. `ideal` is when that would be if no flow took any time.
-    pub(super) fn after(cause: Cause, ideal: Span) -> Self {
+    pub(super) fn after(cause: Dependency, ideal: Span) -> Self {
         Self { at: Span::ZERO, waits: vec![(cause, Span::ZERO)], computed_here: Span::ZERO, ideal }
     }
 
@@ -46,7 +46,7 @@ impl Ready {
     ///
     /// The fixed time is dropped. Ranks of a job begin together and those of a stage compute for equal times, so no data
     /// that a rank receives was sent before the rank itself was ready.
-    pub(super) fn hear(&mut self, cause: Cause, ideal: Span) {
+    pub(super) fn hear(&mut self, cause: Dependency, ideal: Span) {
         self.waits.push((cause, self.computed_here));
         self.ideal = self.ideal.max(ideal);
     }
@@ -61,22 +61,22 @@ impl Ready {
 
     /// Adds computing time.
     pub(super) fn compute(&mut self, span: Span) {
-        self.at = later(self.at, span).min(LONGEST);
-        self.computed_here = later(self.computed_here, span).min(LONGEST);
-        self.ideal = later(self.ideal, span).min(LONGEST);
+        self.at = later(self.at, span).min(MAX);
+        self.computed_here = later(self.computed_here, span).min(MAX);
+        self.ideal = later(self.ideal, span).min(MAX);
     }
 
     /// The causes, each once, and how long after each it is ready at the earliest.
-    pub(super) fn waits(&self) -> Vec<(Cause, Span)> {
-        let lag = |since: Span| (self.computed_here - since).min(LONGEST);
-        let mut waits: Vec<(Cause, Span)> = self.waits.iter().map(|&(cause, since)| (cause, lag(since))).collect();
+    pub(super) fn waits(&self) -> Vec<(Dependency, Span)> {
+        let lag = |since: Span| (self.computed_here - since).min(MAX);
+        let mut waits: Vec<(Dependency, Span)> = self.waits.iter().map(|&(cause, since)| (cause, lag(since))).collect();
         waits.sort_unstable_by_key(|&(cause, lag)| (cause, Reverse(lag)));
         waits.dedup_by_key(|(cause, _)| *cause);
         waits
     }
 
     /// Returns the start of a flow that leaves now. Computing after every dependency is the flow's own computing time.
-    pub(super) fn start(&self, causes: &mut Causes) -> DraftStart {
+    pub(super) fn start(&self, causes: &mut Dependencies) -> DraftStart {
         let waits = self.waits();
         let Some(after) = waits.iter().map(|&(_, lag)| lag).min() else { return DraftStart::At(self.at) };
         let causes = causes.add_each(waits.into_iter().map(|(cause, lag)| (cause, lag - after)));
@@ -91,11 +91,11 @@ mod tests {
 
     #[test]
     fn computing_counts_from_when_a_cause_was_taken_up() {
-        let [a, b] = [Cause::Received(FlowId(0)), Cause::Received(FlowId(1))];
+        let [a, b] = [Dependency::Received(FlowId(0)), Dependency::Received(FlowId(1))];
         let us = Span::from_us;
         let mut ready = Ready::at(us(5));
         ready.compute(us(1));
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         assert_eq!((ready.start(&mut causes), ready.ideal()), (DraftStart::At(us(6)), us(6)));
         ready.hear(a, us(2));
         ready.compute(us(3));
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn long_computing_saturates() {
-        let mut ready = Ready::after(Cause::Complete(FlowId(0)), Span::ZERO);
+        let mut ready = Ready::after(Dependency::Complete(FlowId(0)), Span::ZERO);
         for _ in 0..40 {
-            ready.compute(LONGEST);
+            ready.compute(MAX);
         }
-        assert_eq!(ready.waits(), [(Cause::Complete(FlowId(0)), LONGEST)]);
+        assert_eq!(ready.waits(), [(Dependency::Complete(FlowId(0)), MAX)]);
     }
 }

@@ -3,14 +3,14 @@
 use fabric::HostId;
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
-use super::{Demand, Draft, DraftStart, Ground, Made, later};
+use super::{Demand, DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
 use crate::config::Requests;
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
 /// More flows than this are a mistake.
-const MOST_FLOWS: u64 = 50_000_000;
+const MAX_FLOWS: u64 = 50_000_000;
 
 /// Arrival rate of requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,13 +29,18 @@ pub struct Requested {
     pub offered: Rate,
 }
 
-pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(
+    entry: &Requests,
+    traffic: usize,
+    draws: Draws,
+    ground: &TrafficContext<'_>,
+) -> Result<TrafficFlows, SpannedError> {
     let size = ground.size(entry.size)?;
     let members = ground.members(&entry.among)?;
     let hosts: Vec<HostId> = (0..index32(members.len())).map(HostId).filter(|host| members[host.index()]).collect();
     let fanout = entry.fanout.get() as usize;
     if fanout >= hosts.len() {
-        return Err(Fault::new(
+        return Err(SpannedError::new(
             entry.fanout.origin,
             format!("{fanout} senders and a receiver, but {} hosts", hosts.len()),
         )
@@ -44,7 +49,7 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
     let gap = mean_gap(entry, size, &hosts, ground)?;
     let (most, end_ps) = end(entry, gap)?;
 
-    let mut made = Made::default();
+    let mut made = TrafficFlows::default();
     let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
     // Draws of a request: its time, its receiver, its senders.
     let each = 2 + u64::from(entry.fanout.get());
@@ -61,7 +66,7 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
             // The receiver is none of them: places from its own on are one further.
             let src = hosts[sender + usize::from(sender >= receiver)];
             let start = DraftStart::At(Span::from_ps(start));
-            made.flows.push(Draft { src, dst: hosts[receiver], size, start });
+            made.flows.push(DraftFlow { src, dst: hosts[receiver], size, start });
         }
         made.requests.push((first, index32(made.flows.len())));
     }
@@ -80,7 +85,12 @@ pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Grou
 }
 
 /// Mean time between requests, in units of 2^-20 ps.
-fn mean_gap(entry: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>) -> Result<u128, Fault> {
+fn mean_gap(
+    entry: &Requests,
+    size: Bytes,
+    hosts: &[HostId],
+    ground: &TrafficContext<'_>,
+) -> Result<u128, SpannedError> {
     let rate = |&host: &HostId| ground.network.port(ground.network.uplink(host)).config().rate.bps();
     let capacity: u64 = hosts.iter().map(rate).sum();
     let load_ppm = u128::from(entry.load.of(1_000_000));
@@ -88,7 +98,7 @@ fn mean_gap(entry: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>
         let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
         let message =
             format!("{} of the hosts' {} is {}", *entry.load, Rate::from_bps(capacity), Rate::from_bps(asked));
-        return Err(Fault::new(entry.load.origin, message).label("expected over 0, up to 1 (100 %)"));
+        return Err(SpannedError::new(entry.load.origin, message).label("expected over 0, up to 1 (100 %)"));
     }
     // gap = bits / (load * capacity). A request is under 2^44 * 2^32 bytes: bits in 2^-20 ps saturate at worst.
     let bits = u128::from(size.get()) * u128::from(entry.fanout.get()) * 8;
@@ -97,29 +107,31 @@ fn mean_gap(entry: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>
 }
 
 /// Returns the maximum number of requests, and the time at which they end.
-fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
-    let most = MOST_FLOWS / u64::from(entry.fanout.get());
+fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
+    let most = MAX_FLOWS / u64::from(entry.fanout.get());
     match (entry.requests, entry.window) {
-        (Some(requests), None) if u64::from(requests.get()) > most => {
-            Err(Fault::new(requests.origin, format!("{} requests of {} flows", requests.get(), entry.fanout.get()))
-                .label(format!("expected at most {MOST_FLOWS} flows")))
-        }
+        (Some(requests), None) if u64::from(requests.get()) > most => Err(SpannedError::new(
+            requests.origin,
+            format!("{} requests of {} flows", requests.get(), entry.fanout.get()),
+        )
+        .label(format!("expected at most {MAX_FLOWS} flows"))),
         (Some(requests), None) => Ok((requests.get().into(), u128::MAX)),
         (None, Some(window)) => {
             let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);
             if expected > u128::from(most) {
-                return Err(Fault::new(window.origin, format!("about {expected} requests would arrive in this time"))
-                    .label(format!("expected a shorter window: at most {MOST_FLOWS} flows")));
+                return Err(SpannedError::new(
+                    window.origin,
+                    format!("about {expected} requests would arrive in this time"),
+                )
+                .label(format!("expected a shorter window: at most {MAX_FLOWS} flows")));
             }
             Ok((u64::MAX, u128::from(window.unsigned_ps())))
         }
         (Some(_), Some(window)) => {
-            Err(Fault::new(window.origin, "`window` and `requests` both say when arrivals end: give one"))
+            Err(SpannedError::new(window.origin, "`window` and `requests` both say when arrivals end: give one"))
         }
-        (None, None) => {
-            Err(Fault::new(entry.load.origin, "this traffic never ends")
-                .help("give window = \"20ms\" or requests = 500"))
-        }
+        (None, None) => Err(SpannedError::new(entry.load.origin, "this traffic never ends")
+            .help("give window = \"20ms\" or requests = 500")),
     }
 }
 

@@ -3,17 +3,17 @@
 //! The next send of a rank waits for the receipts of a step, so a collective operation is only a list of sends in each
 //! step: sender, receiver and size.
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use fabric::HostId;
 use units::{Bytes, Span};
 
 use super::ready::Ready;
-use super::{Draft, DraftStart, Made, later};
+use super::{DraftFlow, DraftStart, TrafficFlows, later};
 use crate::index::index32;
 
 /// Condition of a rank's send on the send before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
+pub(super) enum SendCondition {
     /// The send before has begun: for sends that need received data, which paces them.
     Begun,
     /// The send before is complete: for sends of a rank that follow each other without data in between.
@@ -29,7 +29,7 @@ pub(super) struct Send {
 }
 
 /// A group of ranks on its way through the steps.
-pub(super) struct Group<'a> {
+pub(super) struct RankGroup<'a> {
     ranks: &'a [HostId],
     /// Time at which ranks begin that wait for nothing.
     start: Span,
@@ -55,13 +55,13 @@ struct Party {
     sent: Option<u32>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> RankGroup<'a> {
     pub(super) fn new(ranks: &'a [HostId], start: Span, compute: Span) -> Self {
         let parties = vec![Party::default(); ranks.len()];
         Self { ranks, start, compute, parties, first: 0, under_way: Vec::new(), ideal: Span::ZERO }
     }
 
-    /// Ranks that join from other work, each when it is ready, and continue with other work: see [`Group::leave`].
+    /// Ranks that join from other work, each when it is ready, and continue with other work: see [`RankGroup::leave`].
     pub(super) fn joined(ranks: &'a [HostId], ready: impl IntoIterator<Item = Ready>) -> Self {
         let ready: Vec<Ready> = ready.into_iter().collect();
         debug_assert_eq!(ready.len(), ranks.len(), "each rank says when it is ready");
@@ -72,7 +72,7 @@ impl<'a> Group<'a> {
 
     /// Returns the readiness of each rank for other work: after all receipts, and after its sends as far as `turn`
     /// requires.
-    pub(super) fn leave(mut self, turn: Turn) -> Vec<Ready> {
+    pub(super) fn leave(mut self, turn: SendCondition) -> Vec<Ready> {
         let mut left = Vec::with_capacity(self.parties.len());
         for rank in 0..self.len() {
             let kept = self.parties[rank as usize].ready.take();
@@ -93,12 +93,12 @@ impl<'a> Group<'a> {
     }
 
     /// Begins a new iteration.
-    pub(super) fn begin(&mut self, made: &Made) {
+    pub(super) fn begin(&mut self, made: &TrafficFlows) {
         self.first = index32(made.flows.len());
     }
 
     /// The sends of one step. A rank that needs nothing of this iteration first has computed since the last one.
-    pub(super) fn step(&mut self, sends: impl IntoIterator<Item = Send>, turn: Turn, made: &mut Made) {
+    pub(super) fn step(&mut self, sends: impl IntoIterator<Item = Send>, turn: SendCondition, made: &mut TrafficFlows) {
         for send in sends {
             let causes = self.causes(send.from, turn);
             let start = if let Some(mut ready) = self.parties[send.from as usize].ready.take() {
@@ -117,8 +117,8 @@ impl<'a> Group<'a> {
     }
 
     /// Adds a send of a stage that has computed on the received data.
-    pub(super) fn stage(&mut self, send: Send, made: &mut Made) {
-        let causes = self.causes(send.from, Turn::Begun);
+    pub(super) fn stage(&mut self, send: Send, made: &mut TrafficFlows) {
+        let causes = self.causes(send.from, SendCondition::Begun);
         let start = if causes.is_empty() {
             DraftStart::At(later(self.start, self.compute))
         } else {
@@ -129,25 +129,25 @@ impl<'a> Group<'a> {
     }
 
     /// Makes the next send of a rank wait, too, until the last flow so far is received.
-    pub(super) fn hear(&mut self, rank: u32, made: &Made) {
+    pub(super) fn hear(&mut self, rank: u32, made: &TrafficFlows) {
         let last = index32(made.flows.len()) - 1;
         self.parties[rank as usize].came.push(last);
     }
 
     /// Takes the causes for which the next send of a rank waits.
-    fn causes(&mut self, rank: u32, turn: Turn) -> Vec<Cause> {
+    fn causes(&mut self, rank: u32, turn: SendCondition) -> Vec<Dependency> {
         let party = &mut self.parties[rank as usize];
         let sent = party.sent.map(|flow| match turn {
-            Turn::Begun => Cause::Begun(FlowId(flow)),
-            Turn::Complete => Cause::Complete(FlowId(flow)),
+            SendCondition::Begun => Dependency::Begun(FlowId(flow)),
+            SendCondition::Complete => Dependency::Complete(FlowId(flow)),
         });
-        party.came.drain(..).map(|flow| Cause::Received(FlowId(flow))).chain(sent).collect()
+        party.came.drain(..).map(|flow| Dependency::Received(FlowId(flow))).chain(sent).collect()
     }
 
-    fn send(&mut self, send: Send, start: DraftStart, made: &mut Made) {
+    fn send(&mut self, send: Send, start: DraftStart, made: &mut TrafficFlows) {
         let flow = index32(made.flows.len());
         let [src, dst] = [send.from, send.to].map(|rank| self.ranks[rank as usize]);
-        made.flows.push(Draft { src, dst, size: send.size, start });
+        made.flows.push(DraftFlow { src, dst, size: send.size, start });
         self.parties[send.from as usize].sent = Some(flow);
         self.under_way.push((send.to, flow));
     }
@@ -160,6 +160,6 @@ impl<'a> Group<'a> {
     }
 }
 
-fn waits(causes: Vec<Cause>, after: Span, made: &mut Made) -> DraftStart {
+fn waits(causes: Vec<Dependency>, after: Span, made: &mut TrafficFlows) -> DraftStart {
     DraftStart::Waits { causes: made.causes.add(causes), after }
 }

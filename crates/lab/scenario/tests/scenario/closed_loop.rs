@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Cause, FlowId, Outcome};
+use experiment::{Dependency, FlowId, Outcome};
 use proptest::prelude::*;
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Rate, Span, Time};
@@ -115,8 +115,8 @@ fn a_read_follows_the_one_before_on_its_connection() {
         (built.setup.causes_of(flow).to_vec(), flow.kept)
     });
     // The entry's flow 0 is the run's flow 1.
-    assert_eq!(fresh, (vec![Cause::Received(FlowId(1))], false));
-    assert_eq!(kept, (vec![Cause::Received(FlowId(1)), Cause::Complete(FlowId(1))], true));
+    assert_eq!(fresh, (vec![Dependency::Received(FlowId(1))], false));
+    assert_eq!(kept, (vec![Dependency::Received(FlowId(1)), Dependency::Complete(FlowId(1))], true));
 }
 
 /// A read has its size, whichever other clients read and until when.

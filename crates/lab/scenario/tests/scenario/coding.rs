@@ -1,6 +1,6 @@
 //! `path` and `coding` of `[host]`: keywords, tables, the affected flows, and refused settings.
 
-use flow::{Code, PathChoice, Plb, UnoLb};
+use flow::{FlowCoding, LoadBalancing, Plb, UnoLb};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Frac, Span};
 
@@ -30,23 +30,23 @@ fn built(set: &[(&str, &str)]) -> Result<BuiltRun, Error> {
     parse(FILE, "file.toml", &overrides).and_then(|scenario| scenario.runs()[0].build())
 }
 
-fn path(value: &str) -> PathChoice {
+fn path(value: &str) -> LoadBalancing {
     built(&[("host.path", value)]).unwrap().setup.host.path
 }
 
 #[test]
 fn paths_are_words_or_tables() {
-    assert_eq!(path("ecmp"), PathChoice::PerFlow);
-    assert_eq!(path("repath"), PathChoice::AfterTimeout);
-    assert_eq!(path("spray"), PathChoice::PerPacket(256));
+    assert_eq!(path("ecmp"), LoadBalancing::PerFlow);
+    assert_eq!(path("repath"), LoadBalancing::AfterTimeout);
+    assert_eq!(path("spray"), LoadBalancing::PerPacket(256));
     let unolb = UnoLb { subflows: 10, recent: None, random: false, own_laws: false };
-    assert_eq!(path("unolb"), PathChoice::UnoLb(unolb));
+    assert_eq!(path("unolb"), LoadBalancing::UnoLb(unolb));
     let recent = Some(Span::from_us(30));
     let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random", laws = "subflow" }"#;
-    assert_eq!(path(table), PathChoice::UnoLb(UnoLb { subflows: 4, recent, random: true, own_laws: true }));
-    assert_eq!(path("plb"), PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 12 }));
+    assert_eq!(path(table), LoadBalancing::UnoLb(UnoLb { subflows: 4, recent, random: true, own_laws: true }));
+    assert_eq!(path("plb"), LoadBalancing::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 12 }));
     let plb = Plb { threshold: Frac::ratio(1, 4), idle_rounds: 1, rounds: 12 };
-    assert_eq!(path(r#"{ kind = "plb", threshold = 0.25, idle_rounds = 1 }"#), PathChoice::Plb(plb));
+    assert_eq!(path(r#"{ kind = "plb", threshold = 0.25, idle_rounds = 1 }"#), LoadBalancing::Plb(plb));
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn flows_between_datacenters_are_coded() {
     assert_eq!(coded(&[("host.coding", "{ scope = \"any\" }")]), [true, true]);
     let run = built(&[("host.coding", "true")]).unwrap();
     let line = run.report.coding.unwrap();
-    assert_eq!(line.coding.code, Code { data: 8, parity: 2, tail: None });
+    assert_eq!(line.coding.code, FlowCoding { data: 8, parity: 2, tail: None });
     // 245 packets are 31 blocks. Of the three ports there the host's own holds nothing back: two waits of 1 MiB, and ten
     // packets on the link.
     assert_eq!((line.flows, line.parity), (1, 62));
-    let of = |bytes| units::Rate::from_gbps(100).time_for(Bytes::new(bytes));
+    let of = |bytes| units::Rate::from_gbps(100).tx_time(Bytes::new(bytes));
     let slack = line.block_timer - of(2 << 20) - of(10 * 4_160);
     assert!(slack.ps().abs() < 1_000, "{}", line.block_timer);
     assert!(built(&[("host.coding", "{ scope = \"intra\" }")]).unwrap().warnings.is_empty());
@@ -74,7 +74,7 @@ fn flows_between_datacenters_are_coded() {
 fn a_late_start_and_other_ways_to_ask() {
     let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", resend = "known", history = true }"#;
     let coding = built(&[("host.coding", table)]).unwrap().setup.host.coding.unwrap();
-    assert_eq!(coding.code, Code { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
+    assert_eq!(coding.code, FlowCoding { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
     assert_eq!((coding.block_timer, coding.gaps, coding.eager), (Some(Span::from_us(640)), true, true));
     assert!(coding.history);
 }

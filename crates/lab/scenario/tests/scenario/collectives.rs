@@ -2,7 +2,7 @@
 //! ones.
 #![allow(clippy::unwrap_used)]
 
-use experiment::{Cause, FlowId, Outcome, Setup, Start};
+use experiment::{Dependency, FlowId, Outcome, Setup, Start};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Span, Time};
 
@@ -66,7 +66,7 @@ fn flows_of_a_list_wait_for_several_and_compute() {
     let flows = &built.setup.flows;
     assert_eq!(flows[2].start, Start::At(Time::from_us(3_005)));
     // The list's flow 0 is the run's flow 1.
-    let complete = |flows: &[u32]| flows.iter().map(|&flow| Cause::Complete(FlowId(flow))).collect::<Vec<_>>();
+    let complete = |flows: &[u32]| flows.iter().map(|&flow| Dependency::Complete(FlowId(flow))).collect::<Vec<_>>();
     assert_eq!(built.setup.causes_of(&flows[3]), complete(&[1, 2]));
     assert!(matches!(flows[3].start, Start::Waits { after, .. } if after == Span::from_us(2)));
     assert_eq!(built.setup.causes_of(&flows[4]), complete(&[3]));

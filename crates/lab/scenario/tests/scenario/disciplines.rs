@@ -1,6 +1,6 @@
 //! `codel` and `fq_codel` of `[port]`.
 
-use fabric::{CoDel, Discipline, FqCoDel, LinkClass, LinkId, PortConfig, Response};
+use fabric::{CoDel, Discipline, EcnResponse, FqCoDel, LinkClass, LinkId, PortConfig};
 use scenario::{Overrides, parse};
 use units::Span;
 
@@ -26,7 +26,7 @@ fn a_discipline_takes_the_place_of_the_default_marking() {
         "",
     )
     .unwrap();
-    let codel = CoDel { target: Span::from_us(50), interval: Span::from_ms(1), response: Response::Drop };
+    let codel = CoDel { target: Span::from_us(50), interval: Span::from_ms(1), response: EcnResponse::Drop };
     assert_eq!((ports(LinkClass::Edge).discipline, ports(LinkClass::Edge).ecn), (Discipline::CoDel(codel), None));
     assert_eq!(ports(LinkClass::Host).discipline, Discipline::FqCoDel(FqCoDel::RFC));
     assert_eq!(ports(LinkClass::Nic).discipline, Discipline::Fifo);

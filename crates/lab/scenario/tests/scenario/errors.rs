@@ -162,7 +162,10 @@ fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
         let on = |name: &str| {
             let settings = built.laws.law(scenario::FlowClass::Intra).unwrap().1;
-            settings.iter().find(|(set, _)| *set == name).map(|(_, value)| *value == laws::catalog::Value::Switch(true))
+            settings
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, value)| *value == laws::catalog::ParamValue::Switch(true))
         };
         let tcp = built.setup.host.tcp;
         (on("hystart_train"), on("hystart_delay"), tcp.prr, tcp.usage.restart)
@@ -664,7 +667,7 @@ fn recycled_entropies() {
         built.map(|built| built.setup.host.path)
     };
     let reps = |buffer, freeze, explore| {
-        flow::PathChoice::Reps(flow::Reps { entropies: 99, buffer, freeze: units::Span::from_ms(freeze), explore })
+        flow::LoadBalancing::Reps(flow::Reps { entropies: 99, buffer, freeze: units::Span::from_ms(freeze), explore })
     };
     assert_eq!(path("\"reps\""), Ok(reps(8, 10, 16)));
     assert_eq!(path("{ kind = \"reps\", buffer = 4, freeze = \"1ms\", explore = 0 }"), Ok(reps(4, 1, 0)));

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use laws::catalog::Value;
+use laws::catalog::ParamValue;
 use scenario::{Error, FlowClass, Overrides, Scenario, load};
 use units::Frac;
 
@@ -16,9 +16,9 @@ const BASE: &str = "name = \"base\"\nstop = \"20ms\"\n[topology]\nkind = \"dumbb
                     [[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n[grid]\nseed = [1, 2]\n";
 
 /// A folder of its own for a test.
-struct Folder(PathBuf);
+struct TestDir(PathBuf);
 
-impl Folder {
+impl TestDir {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("narrows-extends-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -46,7 +46,7 @@ impl Drop for Folder {
 /// A file that extends another equals one file that has all of it.
 #[test]
 fn a_file_laid_over_another_is_one_file() {
-    let folder = Folder::new("whole");
+    let folder = TestDir::new("whole");
     let over = folder.load(
         "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.one\"]\nname = \"this\"\n[topology]\nleft = 4\nright = 4\n\
          [port]\nbuffer = \"2MB\"\n[schemes.two]\nlaw = \"unocc\"\n[[traffic]]\nkind = \"permutation\"\nsize = \"2MB\"\n",
@@ -78,7 +78,7 @@ fn a_file_laid_over_another_is_one_file() {
 
 #[test]
 fn mistakes_have_their_place() {
-    let folder = Folder::new("mistakes");
+    let folder = TestDir::new("mistakes");
     folder.write("around.toml", "name = \"around\"\nextends = \"this.toml\"\n");
     folder.write("bad.toml", &BASE.replace("1MB\"\necn", "1XB\"\necn"));
     for (text, place, name) in [
@@ -100,7 +100,7 @@ fn mistakes_have_their_place() {
 /// One law with parameters of its own for each class of flows.
 #[test]
 fn classes_of_flows_have_parameters_of_their_own() {
-    let folder = Folder::new("classes");
+    let folder = TestDir::new("classes");
     let with = |params: &str| {
         folder.load(&format!("extends = \"base.toml\"\nname = \"this\"\nwithout = [\"schemes\", \"grid\"]\n[schemes.s]\nlaw = \"dctcp\"\n{params}"))
     };
@@ -108,8 +108,8 @@ fn classes_of_flows_have_parameters_of_their_own() {
         .build()
         .unwrap();
     let g = |class| built.laws.law(class).unwrap().1.to_vec();
-    assert_eq!(g(FlowClass::Intra), [("ewma_gain", Value::Fraction(Frac::from_bits(1 << 30)))]);
-    assert_eq!(g(FlowClass::Inter), [("ewma_gain", Value::Fraction(Frac::HALF))]);
+    assert_eq!(g(FlowClass::Intra), [("ewma_gain", ParamValue::Fraction(Frac::from_bits(1 << 30)))]);
+    assert_eq!(g(FlowClass::Inter), [("ewma_gain", ParamValue::Fraction(Frac::HALF))]);
     let error = with("intra_params = { h = 0.5 }\n").and_then(|it| it.runs()[0].build().map(drop));
     points_at(&error.unwrap_err(), "this.toml:6:18", &["DCTCP", "`h`"]);
 }

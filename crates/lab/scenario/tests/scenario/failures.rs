@@ -1,7 +1,7 @@
 //! `[[failure]]`, `loss_bursts` and `kind = "allreduce"`: the outages, losses and flows, and the errors of wrong ones.
 #![allow(clippy::unwrap_used)]
 
-use experiment::{Cause, FlowId, Start};
+use experiment::{Dependency, FlowId, Start};
 use fabric::{HostId, LinkClass};
 use scenario::{BuiltRun, Error, Overrides, parse};
 use units::{Bytes, Frac, Span, Time};
@@ -126,7 +126,7 @@ fn an_allreduce_of_two_is_two_exchanges() {
         (built.setup.causes_of(&flows[flow]).to_vec(), after)
     };
     let waits = |received, begun, after_us| {
-        (vec![Cause::Received(FlowId(received)), Cause::Begun(FlowId(begun))], Span::from_us(after_us))
+        (vec![Dependency::Received(FlowId(received)), Dependency::Begun(FlowId(begun))], Span::from_us(after_us))
     };
     assert_eq!((in_turn(2), in_turn(3)), (waits(1, 0, 0), waits(0, 1, 0)));
     assert_eq!((in_turn(4), in_turn(5)), (waits(3, 2, 5), waits(2, 3, 5)));

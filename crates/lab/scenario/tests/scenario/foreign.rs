@@ -100,9 +100,9 @@ fn a_workload_that_cannot_run_is_refused_with_its_line() {
 }
 
 /// A folder of its own for a test.
-struct Folder(PathBuf);
+struct ForeignDir(PathBuf);
 
-impl Folder {
+impl ForeignDir {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("narrows-foreign-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -124,7 +124,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ForeignDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -178,7 +178,7 @@ fn capture() -> Vec<u8> {
 /// The flows of an entry are those of the imported scenario, and begin and end at the same picoseconds.
 #[test]
 fn an_entry_is_the_imported_scenario() {
-    let folder = Folder::new("same");
+    let folder = ForeignDir::new("same");
     let gpu = |id: u32| {
         let other = 1 - id;
         format!(
@@ -285,7 +285,7 @@ fn an_entry_is_the_imported_scenario() {
 /// Another file of the same name is another input.
 #[test]
 fn what_is_in_a_file_is_known() {
-    let folder = Folder::new("content");
+    let folder = ForeignDir::new("content");
     let entry = "format = \"pcap\"\nfile = \"a.pcap\"";
     folder.write("a.pcap", capture());
     let before = folder.with(entry).unwrap().inputs;
@@ -298,7 +298,7 @@ fn what_is_in_a_file_is_known() {
 
 #[test]
 fn a_later_start_moves_all() {
-    let folder = Folder::new("start");
+    let folder = ForeignDir::new("start");
     folder.write("a.goal", GOAL);
     let entry = "format = \"goal\"\nfile = \"a.goal\"\n";
     let started = |entry: &str| {
@@ -314,7 +314,7 @@ fn a_later_start_moves_all() {
 
 #[test]
 fn mistakes_have_their_place() {
-    let folder = Folder::new("mistakes");
+    let folder = ForeignDir::new("mistakes");
     folder.write("a.goal", GOAL.replace("from 1", "from 0"));
     folder.write("good.goal", GOAL);
     folder.write("a.csv", "start,from,to,bytes\n0us,a,a,5\n");
@@ -357,7 +357,7 @@ fn mistakes_have_their_place() {
 /// Two entries may name one file.
 #[test]
 fn one_file_is_read_as_two_kinds() {
-    let folder = Folder::new("two");
+    let folder = ForeignDir::new("two");
     folder.write("a.csv", "start,src,dst,bytes\n1us,0,1,5\n");
     let more = "format = \"flows\"\nfile = \"a.csv\"\n[[traffic]]\nkind = \"list\"\nfile = \"a.csv\"\n";
     let error = folder.with(more).map(drop);

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use experiment::{Start, Ties};
+use experiment::{Start, TieBreak};
 use fabric::{Limit, LinkClass, LinkId, MarkAt, Network};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use scenario::import::{HpccNames, Imported, import_hpcc};
 use scenario::{BuiltRun, FlowClass, Overrides, parse};
 use units::{Bytes, Frac, Rate, Span, Tick, Time};
@@ -88,14 +88,14 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     assert_eq!((flow.src.0, flow.dst.0, flow.size, flow.class), (3, 1, Bytes::new(150_000), 3));
     assert_eq!(flow.start, Start::At(Time::from_ps(2_000_000_001_000)));
     let (law, params) = run.laws.law(FlowClass::Intra).unwrap();
-    assert_eq!(law, Kind::Hpcc);
+    assert_eq!(law, LawKind::Hpcc);
     let param = |name: &str| params.iter().find(|(known, _)| *known == name).unwrap().1;
-    assert_eq!(param("max_stage"), Value::Count(0));
-    assert_eq!(param("additive"), Value::Rate(Rate::from_mbps(50)));
+    assert_eq!(param("max_stage"), ParamValue::Count(0));
+    assert_eq!(param("additive"), ParamValue::Rate(Rate::from_mbps(50)));
     // Six links of 1 us, there and back, and a payload of 1000 B on two links at 100 Gb/s and four at 400.
     let rtt = 12_000 + 2 * 80 + 4 * 20;
-    assert_eq!(param("base_rtt"), Value::Span(Span::from_ns(rtt)));
-    assert_eq!(param("window"), Value::Bytes(Bytes::new(rtt as u64 * 100 / 8)));
+    assert_eq!(param("base_rtt"), ParamValue::Span(Span::from_ns(rtt)));
+    assert_eq!(param("window"), ParamValue::Bytes(Bytes::new(rtt as u64 * 100 / 8)));
     let host = &setup.host;
     assert!(host.pace_headers && host.overshoots && !host.catches_up && host.int_multi > 1, "{host:?}");
     assert!(
@@ -105,7 +105,7 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     );
     let tick = Tick::new(Span::from_ns(1), true);
     let ports = setup.network.params().iter().map(|port| port.config().tick);
-    assert!(ports.chain([host.tick]).all(|it| it == tick) && setup.ties == Ties::Scheduled);
+    assert!(ports.chain([host.tick]).all(|it| it == tick) && setup.ties == TieBreak::Scheduled);
     let notes = imported.notes.join("\n");
     for part in ["GLOBAL_T", "TOPOLOGY_FILE", "ACK_HIGH_PRIO", "retransmission timer"] {
         assert!(notes.contains(part), "{part}: {notes}");
@@ -122,17 +122,17 @@ fn each_mode_has_its_law() {
         let (kind, params) = run.laws.law(FlowClass::Intra).unwrap();
         assert_eq!(kind.info().name, law);
         assert_eq!((run.setup.host.header, run.setup.host.ack_size), (header, ack));
-        assert!(params.contains(&("windowed", Value::Switch(false))), "{params:?}");
+        assert!(params.contains(&("windowed", ParamValue::Switch(false))), "{params:?}");
         if mode == 1 {
-            assert!(params.contains(&("increase_timer", Value::Span(Span::from_us(900)))), "{params:?}");
-            assert!(params.contains(&("alpha_gain", Value::Fraction(Frac::ratio(1, 256)))), "{params:?}");
+            assert!(params.contains(&("increase_timer", ParamValue::Span(Span::from_us(900)))), "{params:?}");
+            assert!(params.contains(&("alpha_gain", ParamValue::Fraction(Frac::ratio(1, 256)))), "{params:?}");
         }
     }
     let bare = import(&fat(), FLOWS, None).unwrap();
     let run = built(&bare);
     let (kind, params) = run.laws.law(FlowClass::Intra).unwrap();
-    assert_eq!(kind, Kind::Dcqcn);
-    assert!(params.contains(&("cnp_from_acks", Value::Switch(true))), "{params:?}");
+    assert_eq!(kind, LawKind::Dcqcn);
+    assert!(params.contains(&("cnp_from_acks", ParamValue::Switch(true))), "{params:?}");
     assert!(run.warnings.is_empty(), "{:?}", run.warnings);
     // 100 KB for each 25 Gb/s.
     assert_eq!(port(&run.setup.network, LinkClass::Other).ecn.unwrap().min, Bytes::new(1_600_000));

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use scenario::import::{Imported, Names, StartUnit};
+use scenario::import::{ImportNames, Imported, StartUnit};
 use scenario::{Overrides, parse};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::place::points_at;
 
-const NAMES: Names<'_> = Names { scenario: "imported", matrix: "a.cm", topology: "a.topo" };
+const NAMES: ImportNames<'_> = ImportNames { scenario: "imported", matrix: "a.cm", topology: "a.topo" };
 
 const CM: &str = "\
 Nodes 16
@@ -50,7 +50,7 @@ Downlink_Latency_ns 1000
 ";
 
 /// Makes a scenario of a matrix with starts in picoseconds.
-fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, scenario::Error> {
+fn import_htsim(matrix: &str, topology: Option<&str>, names: &ImportNames<'_>) -> Result<Imported, scenario::Error> {
     scenario::import::import_htsim(matrix, topology, Some(StartUnit::Picoseconds), names)
 }
 
@@ -70,7 +70,7 @@ fn a_matrix_with_triggers() {
     let run = built(&imported);
     assert_eq!(run.setup.flows.len(), 3);
     assert_eq!(run.setup.network.hosts().len(), 16);
-    assert_eq!(run.setup.causes_of(&run.setup.flows[2]), [experiment::Cause::Complete(experiment::FlowId(0))]);
+    assert_eq!(run.setup.causes_of(&run.setup.flows[2]), [experiment::Dependency::Complete(experiment::FlowId(0))]);
     assert_eq!(run.setup.flows[1].start, experiment::Start::At(units::Time::from_ps(1_500_000)));
     let notes = imported.notes.join("\n");
     for part in ["one-way delay", "`prio`", "fractions of picoseconds", "k = 4", "DCTCP"] {
@@ -222,7 +222,7 @@ fn what_cannot_be_said_is_refused() {
     let waits = built(&imported).setup;
     assert_eq!(
         waits.causes_of(&waits.flows[2]),
-        [0, 1].map(|flow| experiment::Cause::Complete(experiment::FlowId(flow)))
+        [0, 1].map(|flow| experiment::Dependency::Complete(experiment::FlowId(flow)))
     );
     refused(&barrier.replace("count 2", "count 3"), None, "a.cm:5:1", &[]);
     refused(&barrier.replace("barrier count 2", "multishot"), None, "a.cm:5:1", &[]);
@@ -291,7 +291,7 @@ fn public_matrices_run_under_nscc() {
                 *shortest = base.min(*shortest);
             }
         }
-        let least = ends.values().map(|&(bytes, base)| base + Rate::from_gbps(100).time_for(bytes)).max().unwrap();
+        let least = ends.values().map(|&(bytes, base)| base + Rate::from_gbps(100).tx_time(bytes)).max().unwrap();
         let last = outcome.flows.iter().map(|flow| flow.completed).max().unwrap().since(Time::ZERO);
         let over = last.ps() as f64 / least.ps() as f64 - 1.0;
         println!("{name}: {last}, {:.2} % over {least}", 100.0 * over);

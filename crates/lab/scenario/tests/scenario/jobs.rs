@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::{Cause, FlowId, Outcome, Start};
+use experiment::{Dependency, FlowId, Outcome, Start};
 use proptest::prelude::*;
 use scenario::{BuiltRun, Error, Overrides, StepKind, parse};
 use units::{Bytes, Span, Time};
@@ -63,13 +63,13 @@ fn by_kind(built: &BuiltRun) -> BTreeMap<StepKind, (u64, u64)> {
 }
 
 fn ends(built: &BuiltRun, outcome: &Outcome, iteration: usize) -> Time {
-    let happened = |cause: Cause| {
+    let happened = |cause: Dependency| {
         let flow = cause.flow().0 as usize;
         let back = built.setup.one_way(built.setup.flows[flow].dst, built.setup.flows[flow].src);
         match cause {
-            Cause::Begun(_) => outcome.flows[flow].started,
-            Cause::Complete(_) => outcome.flows[flow].completed,
-            Cause::Received(_) => outcome.flows[flow].completed - back,
+            Dependency::Begun(_) => outcome.flows[flow].started,
+            Dependency::Complete(_) => outcome.flows[flow].completed,
+            Dependency::Received(_) => outcome.flows[flow].completed - back,
         }
     };
     built.jobs[0].iterations[iteration].ends.iter().map(|&(cause, lag)| happened(cause) + lag).max().unwrap()
@@ -134,8 +134,8 @@ fn computing_that_starts_no_flow_takes_its_time() {
     // The first send of the second iteration waits for three gradients, with two, one and no further computing.
     let Start::Waits { causes, after } = flow.start else { panic!("it waits") };
     let waits: Vec<_> = built.setup.causes_of(flow).iter().map(|&c| (c, built.setup.causes.lag(causes, c))).collect();
-    let [g0, g1, g2] = [3, 4, 5].map(|flow| Cause::Received(FlowId(flow)));
-    let f2 = Cause::Begun(FlowId(2));
+    let [g0, g1, g2] = [3, 4, 5].map(|flow| Dependency::Received(FlowId(flow)));
+    let f2 = Dependency::Begun(FlowId(2));
     let ms = Span::from_ms;
     assert_eq!(waits, [(g0, ms(8)), (g1, ms(4)), (g2, ms(0)), (f2, ms(8))]);
     assert_eq!(after, ms(4 + 2));

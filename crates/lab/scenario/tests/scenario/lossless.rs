@@ -1,6 +1,6 @@
 //! Switches that share their buffers, and the ends of long hauls.
 
-use experiment::Module;
+use experiment::SwitchController;
 use fabric::{Limit, LinkClass, LinkId, Network, NodeKind};
 use scenario::config::Tier;
 use scenario::{BuiltRun, Error, Overrides, Scenario, parse};
@@ -155,11 +155,11 @@ fn lscc_stands_at_both_ends_of_every_long_haul() {
         let link = &network.links()[module.link.index()];
         assert_eq!(link.class, LinkClass::Inter);
         match module.module {
-            Module::RateCalculation(calculation) => {
+            SwitchController::RateCalculation(calculation) => {
                 assert_eq!((calculation.lag, calculation.highest), (Span::from_ms(2), Rate::from_gbps(200)));
                 assert_eq!((calculation.reference, calculation.step), (Bytes::new(5_000_000), Rate::from_gbps(1)));
             }
-            Module::RateLimiting(limiting) => {
+            SwitchController::RateLimiting(limiting) => {
                 // 40 Gb/s for a bit more than 2 ms.
                 assert!((10_000_000..10_200_000).contains(&limiting.long_flow.get()), "{}", limiting.long_flow);
                 assert_eq!((limiting.reset, limiting.interval), (Span::from_us(200), Span::from_us(50)));
@@ -177,8 +177,7 @@ fn reports_cost_bytes_and_need_switches_that_give_them() {
     assert!(host.int);
     assert_eq!((host.header, host.ack_size), (90, 88));
     assert!(built.setup.network.nodes().iter().filter_map(|node| node.switch).all(|switch| switch.int));
-    let limiting =
-        |module: &experiment::ModuleSpec| matches!(module.module, Module::RateLimiting(limiting) if limiting.telemetry);
+    let limiting = |module: &experiment::SwitchControllerSpec| matches!(module.module, SwitchController::RateLimiting(limiting) if limiting.telemetry);
     assert!(built.setup.modules.iter().any(limiting));
     let error = run(&[("schemes.hpcc-star.switch", "\"off\"")], "hpcc-star").unwrap_err();
     points_at(&error, "test.toml:64:7", &["[switch]", "INT"]);

@@ -235,7 +235,7 @@ fn every_run_of_the_mixed_scenario_builds() {
         assert_eq!(built.setup.series.flows.len(), 8);
         for flow in &built.setup.flows {
             let paths = built.setup.paths(flow.src, flow.dst, built.setup.host.mss);
-            let path = laws::Path {
+            let path = laws::PathInfo {
                 base_rtt: paths.base_rtt,
                 intra_rtt: built.setup.intra_rtt,
                 line_rate: paths.line_rate,
@@ -307,7 +307,7 @@ fn gemini_follows_the_ports_threshold() {
     let run = &read(MIXED).runs()[1];
     let built = run.build().unwrap();
     let (_, settings) = built.laws.law(FlowClass::Intra).unwrap();
-    assert!(settings.contains(&("k", laws::catalog::Value::Bytes(Bytes::new(1 << 18)))), "{settings:?}");
+    assert!(settings.contains(&("k", laws::catalog::ParamValue::Bytes(Bytes::new(1 << 18)))), "{settings:?}");
 }
 
 #[test]
@@ -567,13 +567,13 @@ fn what_flows_begin_with_is_known() {
     let dctcp = of("dctcp");
     assert_eq!(dctcp.iter().map(|it| it.class).collect::<Vec<_>>(), [FlowClass::Intra, FlowClass::Inter]);
     for class in &dctcp {
-        let [least, most] = [class.least, class.most].map(|it| it.permit.unwrap().window);
+        let [least, most] = [class.least, class.most].map(|it| it.send_limits.unwrap().window);
         assert!(least == most && least.get() < 50_000 && class.least.bdp <= class.most.bdp, "{class:?}");
     }
     // 100 Gb/s and 2 ms: 25 MB.
     assert!(dctcp[1].most.bdp.get().abs_diff(25_000_000) < 300_000, "{dctcp:?}");
     let uno = of("unocc");
-    assert!(uno[1].most.permit.unwrap().window.get() * 10 > dctcp[1].most.bdp.get(), "{uno:?}");
+    assert!(uno[1].most.send_limits.unwrap().window.get() * 10 > dctcp[1].most.bdp.get(), "{uno:?}");
 }
 
 #[test]
@@ -612,7 +612,7 @@ fn custom_networks_and_lists_build() {
         "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"a\", dst = \"b\", size = \"1MB\" }, { src = 1, dst = 0, size = 10, after = 0 }]",
     );
     let built = built(&read(&text));
-    assert_eq!(built.setup.causes_of(&built.setup.flows[1]), [experiment::Cause::Complete(experiment::FlowId(0))]);
+    assert_eq!(built.setup.causes_of(&built.setup.flows[1]), [experiment::Dependency::Complete(experiment::FlowId(0))]);
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 

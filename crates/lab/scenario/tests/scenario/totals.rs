@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fabric::LinkId;
 use scenario::import::{
-    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, Imported, Names, Placement, SimaiOptions, StartUnit,
-    TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim, import_msccl,
-    import_simai, import_traffic,
+    GoalOptions, GraphFormat, GraphNames, GraphOptions, HpccNames, ImportNames, Imported, Placement, SimaiOptions,
+    StartUnit, TrafficFormat, TrafficNames, import_chakra, import_goal, import_graph, import_hpcc, import_htsim,
+    import_msccl, import_simai, import_traffic,
 };
 use scenario::{BuiltRun, Overrides, parse};
 
@@ -95,7 +95,7 @@ fn htsim() {
     let topology = "Nodes 32\nTiers 3\nPodsize 8\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 2\nDownlink_Latency_ns 1000\n\
                     Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 4\nRadix_Up 2\nBundle 2\nDownlink_Latency_ns 1000\n\
                     Tier 2\nDownlink_speed_Gbps 400\nRadix_Down 4\nDownlink_Latency_ns 1000\n";
-    let names = Names { scenario: "made", matrix: "a.cm", topology: "a.topo" };
+    let names = ImportNames { scenario: "made", matrix: "a.cm", topology: "a.topo" };
     let run = built(import_htsim(matrix, Some(topology), Some(StartUnit::Microseconds), &names));
     // A tier's links downwards: as many as the tier below has upwards.
     let (gbps, down, up) =

@@ -1,6 +1,6 @@
 //! Ports and packets that arrive at them.
 
-use fabric::{Arrival, Ecn, Exit, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
+use fabric::{Arrival, Ecn, Exit, Phantom, PlainPort, PortConfig, PortParams, PortTransit, QueueItem, QueuedPort};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 /// Time for which packets arrive before the port's service is replayed, as by a switch.
@@ -22,14 +22,14 @@ pub(crate) fn params(control_priority: bool) -> PortParams {
 
 /// A packet as the simulator carries it: 32 bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Packet {
+pub(crate) struct BenchPacket {
     now: Time,
     identity: u64,
     size: u32,
     control: bool,
 }
 
-impl Item for Packet {
+impl QueueItem for BenchPacket {
     #[inline]
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control } = *self;
@@ -38,26 +38,26 @@ impl Item for Packet {
 }
 
 /// 1,000 packets, half of them acknowledgements, at 90 % of the line rate.
-pub(crate) fn packets() -> Vec<Packet> {
+pub(crate) fn packets() -> Vec<BenchPacket> {
     let mut now = Time::ZERO;
     let packet = |index| {
         let random = mix64(index);
         let control = random.is_multiple_of(2);
         now += Span::from_unsigned_ps((random >> 1) % 376_000);
-        Packet { now, identity: index, size: if control { 64 } else { 4_160 }, control }
+        BenchPacket { now, identity: index, size: if control { 64 } else { 4_160 }, control }
     };
     (0..1_000).map(packet).collect()
 }
 
 /// Sends all packets through a plain port. Returns a digest of all transits.
-pub(crate) fn plain(params: &PortParams, packets: &[Packet]) -> u64 {
+pub(crate) fn plain(params: &PortParams, packets: &[BenchPacket]) -> u64 {
     let mut port = PlainPort::default();
     let passages = packets.iter().map(|packet| port.enqueue(params, 7, &packet.arrival()));
     passages.map(|passage| passage.map_or(0, digest)).fold(0, u64::wrapping_add)
 }
 
 /// All through a port that is served lazily, to the end of each window.
-pub(crate) fn lazy(params: &PortParams, packets: &[Packet]) -> u64 {
+pub(crate) fn lazy(params: &PortParams, packets: &[BenchPacket]) -> u64 {
     let mut port = QueuedPort::new(params.config());
     let (mut sum, mut end) = (0u64, Time::ZERO + WINDOW);
     for packet in packets {
@@ -76,6 +76,6 @@ fn served(exit: Exit) -> u64 {
     digest(passage)
 }
 
-fn digest(passage: Passage) -> u64 {
+fn digest(passage: PortTransit) -> u64 {
     passage.arrives.ps() ^ u64::from(passage.marked)
 }

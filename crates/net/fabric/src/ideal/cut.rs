@@ -10,7 +10,7 @@ use super::Ways;
 use crate::{HostId, LinkId, NodeId};
 
 /// Between which switches, for packets of how many bytes, and to carry how many bits a second.
-pub(super) type Key = (NodeId, NodeId, u32, u64);
+pub(super) type CutKey = (NodeId, NodeId, u32, u64);
 
 /// A link of the cut as a full packet passes it: how long the link serves it, and the least time of the rest of the way
 /// from the first switch to the last.
@@ -41,7 +41,7 @@ pub(super) fn time(cut: &[Crossing], packets: u32) -> Span {
 }
 
 /// A link on some way, and how many bits a second of it are left in either direction.
-struct Edge {
+struct CutEdge {
     link: LinkId,
     ends: [NodeId; 2],
     left: [u64; 2],
@@ -68,7 +68,7 @@ impl Ways<'_> {
         path.iter().all(|&link| self.network.port(link).config().rate.bps() >= needed)
     }
 
-    fn find(&self, to: HostId, (begin, end, size, needed): Key) -> Option<Vec<Crossing>> {
+    fn find(&self, to: HostId, (begin, end, size, needed): CutKey) -> Option<Vec<Crossing>> {
         let mut edges = self.edges(begin, end, to);
         let mut carried = 0;
         // Each shortest way with something left is filled, until there is none or it is enough.
@@ -89,8 +89,8 @@ impl Ways<'_> {
         };
         let before = self.distances(&edges, begin, size, false);
         let behind = self.distances(&edges, end, size, true);
-        let crosses = |edge: &&Edge| reached.contains_key(&edge.ends[0]) && !reached.contains_key(&edge.ends[1]);
-        let crossing = |edge: &Edge| {
+        let crosses = |edge: &&CutEdge| reached.contains_key(&edge.ends[0]) && !reached.contains_key(&edge.ends[1]);
+        let crossing = |edge: &CutEdge| {
             let port = self.network.port(edge.link);
             let way = *before.get(&edge.ends[0])? + port.delay + *behind.get(&edge.ends[1])?;
             Some(Crossing { service: port.service(size), way })
@@ -99,14 +99,14 @@ impl Ways<'_> {
     }
 
     /// The links on all ways from one switch to another.
-    fn edges(&self, begin: NodeId, end: NodeId, to: HostId) -> Vec<Edge> {
+    fn edges(&self, begin: NodeId, end: NodeId, to: HostId) -> Vec<CutEdge> {
         let mut edges = Vec::new();
         let mut met = BTreeSet::from([begin, end]);
         let mut open = vec![begin];
         while let Some(at) = open.pop() {
             for link in self.ports(at, to) {
                 let next = self.network.links()[link.index()].to;
-                edges.push(Edge { link, ends: [at, next], left: [self.network.port(link).config().rate.bps(), 0] });
+                edges.push(CutEdge { link, ends: [at, next], left: [self.network.port(link).config().rate.bps(), 0] });
                 if met.insert(next) {
                     open.push(next);
                 }
@@ -116,7 +116,7 @@ impl Ways<'_> {
     }
 
     /// The least time of one packet from a switch to all others, or from all others to it.
-    fn distances(&self, edges: &[Edge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, Span> {
+    fn distances(&self, edges: &[CutEdge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, Span> {
         let mut known = BTreeMap::from([(from, Span::ZERO)]);
         loop {
             let mut changed = false;
@@ -139,12 +139,12 @@ impl Ways<'_> {
 }
 
 /// A link in one direction: its place among the edges, and the end at which it begins.
-type Step = (usize, usize);
+type CutStep = (usize, usize);
 
 /// The switches that can be reached over links with something left, each with the link that led there; and the way to
 /// `end`, empty if `end` cannot be reached.
-fn search(edges: &[Edge], begin: NodeId, end: NodeId) -> (BTreeMap<NodeId, Step>, Vec<Step>) {
-    let mut leaving: BTreeMap<NodeId, Vec<Step>> = BTreeMap::new();
+fn search(edges: &[CutEdge], begin: NodeId, end: NodeId) -> (BTreeMap<NodeId, CutStep>, Vec<CutStep>) {
+    let mut leaving: BTreeMap<NodeId, Vec<CutStep>> = BTreeMap::new();
     for (place, edge) in edges.iter().enumerate() {
         for side in 0..2 {
             leaving.entry(edge.ends[side]).or_default().push((place, side));

@@ -47,7 +47,7 @@ pub struct Ways<'a> {
     tables: Vec<&'a Routes>,
     /// By the switch that the destination is connected to.
     towards: BTreeMap<NodeId, Towards>,
-    cuts: BTreeMap<cut::Key, Option<Vec<cut::Crossing>>>,
+    cuts: BTreeMap<cut::CutKey, Option<Vec<cut::Crossing>>>,
 }
 
 /// The ways from switches to one switch. Switches from which all ways are alike are one stage, so a regular tree has as

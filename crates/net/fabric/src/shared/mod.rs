@@ -51,7 +51,7 @@ pub struct Pfc {
 /// than its arrivals.
 pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32, classes: u64) -> Bytes {
     let (packet, frames) = (Bytes::new(packet.into()), Bytes::new(frame.into()).times(classes));
-    let until_paused = delay.times(2) + back.time_for(packet) + back.time_for(frames);
+    let until_paused = delay.times(2) + back.tx_time(packet) + back.tx_time(frames);
     // The packet that met the threshold may itself be in the headroom.
     rate.bytes_in(until_paused) + packet.times(2)
 }

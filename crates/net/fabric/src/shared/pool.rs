@@ -7,7 +7,7 @@
 use units::Bytes;
 
 use super::{CLASSES, Switch};
-use crate::gate::{Gate, Limit};
+use crate::ingress_limit::{IngressLimit, Limit};
 
 /// Buffer use of one cable and class.
 #[derive(Clone, Copy, Default, Debug)]
@@ -21,7 +21,7 @@ struct Account {
 
 /// Admission of a packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Room {
+pub(super) enum BufferAdmission {
     /// The packet is booked.
     Booked,
     /// No room: the packet is not booked.
@@ -29,7 +29,7 @@ pub(super) enum Room {
 }
 
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct BufferPool {
     /// Part of the buffer that is neither reserve nor headroom.
     shared: u64,
     shared_used: u64,
@@ -38,16 +38,16 @@ pub(super) struct Pool {
     most_held: u64,
     reserve: u64,
     pauses: bool,
-    gates: Vec<Gate>,
+    gates: Vec<IngressLimit>,
     /// Minimum free space of the shared part, for each gate. With less, its threshold is zero, and even reserved bytes
     /// trigger a pause.
     least_free: Vec<u64>,
     accounts: Vec<[Account; CLASSES]>,
 }
 
-impl Pool {
+impl BufferPool {
     /// The buffer of a switch with these cables. `classes` is how many data classes have a reserve and headroom.
-    pub(super) fn new(switch: &Switch, gates: Vec<Gate>, classes: u64) -> Self {
+    pub(super) fn new(switch: &Switch, gates: Vec<IngressLimit>, classes: u64) -> Self {
         let kept = kept(switch, &gates, classes);
         Self {
             shared: switch.buffer.get().saturating_sub(kept.get()),
@@ -91,7 +91,7 @@ impl Pool {
 
     /// Books a packet that arrives.
     #[inline(always)]
-    pub(super) fn arrive(&mut self, port: usize, class: usize, size: u64) -> Room {
+    pub(super) fn arrive(&mut self, port: usize, class: usize, size: u64) -> BufferAdmission {
         let account = &mut self.accounts[port][class];
         let after = (account.used + size).saturating_sub(self.reserve);
         if after > 0 {
@@ -99,10 +99,10 @@ impl Pool {
         }
         account.used += size;
         self.hold(size);
-        Room::Booked
+        BufferAdmission::Booked
     }
 
-    fn arrive_beyond_reserve(&mut self, port: usize, class: usize, size: u64) -> Room {
+    fn arrive_beyond_reserve(&mut self, port: usize, class: usize, size: u64) -> BufferAdmission {
         let account = self.accounts[port][class];
         let before = account.used.saturating_sub(self.reserve);
         let after = (account.used + size).saturating_sub(self.reserve);
@@ -112,10 +112,10 @@ impl Pool {
         } else if self.pauses && account.headroom + size <= self.gates[port].headroom.get() {
             self.accounts[port][class].headroom += size;
         } else {
-            return Room::None;
+            return BufferAdmission::None;
         }
         self.hold(size);
-        Room::Booked
+        BufferAdmission::Booked
     }
 
     #[inline(always)]
@@ -208,7 +208,7 @@ fn least_free(off: Limit) -> u64 {
 }
 
 /// Returns the bytes that a switch keeps for reserves and headroom; its buffer must be larger.
-pub fn kept(switch: &Switch, gates: &[Gate], classes: u64) -> Bytes {
+pub fn kept(switch: &Switch, gates: &[IngressLimit], classes: u64) -> Bytes {
     let headroom: u128 = gates.iter().map(|gate| u128::from(gate.headroom.get())).sum();
     let headroom = if switch.pfc.is_some() { headroom } else { 0 };
     let reserve = u128::from(switch.reserve.get()) * gates.len() as u128;
@@ -232,21 +232,21 @@ mod tests {
         }
     }
 
-    fn gate(off: Limit) -> Gate {
-        Gate { off, hysteresis: Bytes::new(500), headroom: Bytes::new(4_000) }
+    fn gate(off: Limit) -> IngressLimit {
+        IngressLimit { off, hysteresis: Bytes::new(500), headroom: Bytes::new(4_000) }
     }
 
     #[test]
     fn reserve_then_shared_then_headroom() {
         // 20,000 - 2 x (1,000 + 4,000) leaves 10,000 to share; one class may use as much of it as remains free (alpha 1).
-        let mut pool = Pool::new(&switch(20_000, true), vec![gate(Limit::Alpha(Frac::ONE)); 2], 1);
-        assert_eq!(pool.arrive(0, 1, 1_000), Room::Booked);
+        let mut pool = BufferPool::new(&switch(20_000, true), vec![gate(Limit::Alpha(Frac::ONE)); 2], 1);
+        assert_eq!(pool.arrive(0, 1, 1_000), BufferAdmission::Booked);
         assert_eq!((pool.free(), pool.pauses(0, 1)), (10_000, false));
-        assert_eq!(pool.arrive(0, 1, 5_000), Room::Booked);
+        assert_eq!(pool.arrive(0, 1, 5_000), BufferAdmission::Booked);
         // It has 5,000 and 5,000 are left: at its threshold.
         assert_eq!((pool.free(), pool.pauses(0, 1), pool.pauses(0, 1)), (5_000, true, false));
-        assert_eq!(pool.arrive(0, 1, 3_000), Room::Booked);
-        assert_eq!(pool.arrive(0, 1, 3_000), Room::None);
+        assert_eq!(pool.arrive(0, 1, 3_000), BufferAdmission::Booked);
+        assert_eq!(pool.arrive(0, 1, 3_000), BufferAdmission::None);
         assert_eq!((pool.free(), pool.held(), pool.held_by(0)), (5_000, Bytes::new(9_000), Bytes::new(9_000)));
         // Headroom goes first.
         pool.depart(0, 1, 3_000);
@@ -260,24 +260,24 @@ mod tests {
 
     #[test]
     fn a_fixed_threshold_is_no_promise_of_what_others_hold() {
-        let mut pool = Pool::new(&switch(12_000, false), vec![gate(Limit::Bytes(Bytes::new(8_000))); 2], 1);
-        assert_eq!(pool.arrive(0, 1, 9_000), Room::Booked);
-        assert_eq!(pool.arrive(0, 1, 1), Room::None);
-        assert_eq!((pool.arrive(1, 1, 3_000), pool.arrive(1, 1, 1)), (Room::Booked, Room::None));
+        let mut pool = BufferPool::new(&switch(12_000, false), vec![gate(Limit::Bytes(Bytes::new(8_000))); 2], 1);
+        assert_eq!(pool.arrive(0, 1, 9_000), BufferAdmission::Booked);
+        assert_eq!(pool.arrive(0, 1, 1), BufferAdmission::None);
+        assert_eq!((pool.arrive(1, 1, 3_000), pool.arrive(1, 1, 1)), (BufferAdmission::Booked, BufferAdmission::None));
     }
 
     proptest! {
         /// Accounts balance and the buffer is never overbooked, for any sequence of packets.
         #[test]
         fn books_balance(moves in proptest::collection::vec((0..3usize, 1..3usize, 1..3_000u64, any::<bool>()), 0..300)) {
-            let mut pool = Pool::new(&switch(60_000, true), vec![gate(Limit::Alpha(Frac::ratio(1, 2))); 3], 2);
+            let mut pool = BufferPool::new(&switch(60_000, true), vec![gate(Limit::Alpha(Frac::ratio(1, 2))); 3], 2);
             let mut inside: Vec<(usize, usize, u64)> = Vec::new();
             for (port, class, size, leaves) in moves {
                 if leaves && !inside.is_empty() {
                     let (port, class, size) = inside.remove(size as usize % inside.len());
                     pool.depart(port, class, size);
                     pool.resumes(port, class);
-                } else if pool.arrive(port, class, size) == Room::Booked {
+                } else if pool.arrive(port, class, size) == BufferAdmission::Booked {
                     inside.push((port, class, size));
                     pool.pauses(port, class);
                 }

@@ -6,8 +6,8 @@ use super::CLASSES;
 use crate::arrival::{Arrival, draw};
 use crate::pauses::Pauses;
 use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
-use crate::ring::Ring;
-use crate::{Item, Passage};
+use crate::ring::PacketRing;
+use crate::{PortTransit, QueueItem};
 
 /// A packet that enters service.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Departure {
     /// Start of service.
     pub begins: Time,
     /// Arrival at the link's end, and whether it was marked here.
-    pub passage: Passage,
+    pub passage: PortTransit,
     /// Bytes that the port had sent before it.
     pub sent: Bytes,
     /// Bytes that wait in the port, without this packet.
@@ -27,7 +27,7 @@ pub struct Departure {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting<P> {
+pub(super) struct WaitingPacket<P> {
     pub(super) item: P,
     pub(super) about: About,
 }
@@ -46,8 +46,8 @@ pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// Packets of one class that wait in a port.
 #[derive(Debug)]
-pub(super) struct Queue<P> {
-    pub(super) ring: Ring<Waiting<P>>,
+pub(super) struct ClassQueue<P> {
+    pub(super) ring: PacketRing<WaitingPacket<P>>,
     pub(super) service: Span,
     pub(super) bytes: u64,
 }
@@ -55,7 +55,7 @@ pub(super) struct Queue<P> {
 /// State of a port that every decision needs.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Service {
+pub(super) struct ServiceState {
     pub(super) idle_at: Time,
     /// Service time of the packet in service.
     pub(super) serving: Span,
@@ -71,24 +71,24 @@ pub(super) struct Service {
     pub(super) paused: u8,
     /// The data class that was served last.
     pub(super) last: u8,
-    /// Number of [`Port::frames`] that wait.
+    /// Number of [`SharedPort::frames`] that wait.
     pub(super) frames: u8,
 }
 
 #[derive(Debug)]
-pub(super) struct Port<P> {
-    pub(super) service: Service,
-    pub(super) queues: [Queue<P>; CLASSES],
+pub(super) struct SharedPort<P> {
+    pub(super) service: ServiceState,
+    pub(super) queues: [ClassQueue<P>; CLASSES],
     pub(super) phantom: PhantomQueue,
     /// The classes that the waiting frames are of, each once: they are first among control.
     pub(super) frames: [u8; CLASSES],
     pub(super) pauses: Pauses,
 }
 
-impl<P: Item + Copy> Port<P> {
+impl<P: QueueItem + Copy> SharedPort<P> {
     pub(super) fn new(params: u32, salt: u64) -> Self {
         Self {
-            service: Service {
+            service: ServiceState {
                 idle_at: Time::ZERO,
                 serving: Span::ZERO,
                 sent_bytes: 0,
@@ -101,7 +101,7 @@ impl<P: Item + Copy> Port<P> {
                 last: 0,
                 frames: 0,
             },
-            queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service: Span::ZERO, bytes: 0 }),
+            queues: std::array::from_fn(|_| ClassQueue { ring: PacketRing::default(), service: Span::ZERO, bytes: 0 }),
             phantom: PhantomQueue::default(),
             frames: [0; CLASSES],
             pauses: Pauses::default(),
@@ -128,13 +128,13 @@ impl<P: Item + Copy> Port<P> {
         let queue = &mut self.queues[class];
         queue.service += params.exact_service(about.size);
         queue.bytes += u64::from(about.size);
-        let place = queue.ring.append(|| Waiting { item: *item, about });
+        let place = queue.ring.append(|| WaitingPacket { item: *item, about });
         place.item = *item;
         place.about = about;
     }
 
     /// The frame of a class, if it waits.
-    pub(super) fn waiting_frame(&mut self, class: usize) -> Option<&mut Waiting<P>> {
+    pub(super) fn waiting_frame(&mut self, class: usize) -> Option<&mut WaitingPacket<P>> {
         let frames = &self.frames[..usize::from(self.service.frames)];
         let place = frames.iter().position(|&waits| usize::from(waits) == class)?;
         self.queues[0].ring.get_mut(place)
@@ -212,7 +212,7 @@ impl<P: Item + Copy> Port<P> {
     }
 }
 
-impl Service {
+impl ServiceState {
     /// Classes that have something and may send it.
     #[inline]
     pub(super) fn eligible(&self) -> u8 {
@@ -232,7 +232,7 @@ impl Service {
         params: &PortParams,
         phantom: PhantomQueue,
         before: Span,
-        item: &impl Item,
+        item: &impl QueueItem,
         about: About,
         (port, class, now): (usize, usize, Time),
     ) -> Departure {
@@ -249,7 +249,7 @@ impl Service {
             port,
             from: (about.from != NOWHERE).then_some(usize::from(about.from)),
             begins: now,
-            passage: Passage { arrives: self.idle_at + params.delay, marked },
+            passage: PortTransit { arrives: self.idle_at + params.delay, marked },
             sent: Bytes::new(self.sent_bytes),
             queue: Bytes::new(self.waiting_bytes),
         };

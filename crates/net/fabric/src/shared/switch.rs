@@ -17,16 +17,16 @@ use std::sync::Arc;
 use units::{Bytes, Span, Time};
 
 use super::earliest::Earliest;
-use super::pool::{Pool, Room};
-use super::port::{About, Departure, NOWHERE, Port, Waiting};
+use super::pool::{BufferAdmission, BufferPool};
+use super::port::{About, Departure, NOWHERE, SharedPort, WaitingPacket};
 use super::{CLASSES, Switch};
-use crate::Item;
+use crate::QueueItem;
 use crate::arrival::{Arrival, draw};
 use crate::pauses::Pauses;
 use crate::port::{MarkAt, PortParams};
 
 /// Item carried by a switch with a shared buffer.
-pub trait Framed: Item + Copy {
+pub trait Framed: QueueItem + Copy {
     /// The packet's class at a port: 0 is control.
     fn class(&self, control_first: bool) -> u8;
     /// A pause frame for a class, or one that ends the pause.
@@ -46,10 +46,10 @@ pub trait Outlet<P> {
 #[derive(Debug)]
 pub struct SharedSwitch<P> {
     config: Switch,
-    pool: Pool,
+    pool: BufferPool,
     /// Settings of ports, each once for all ports that have them.
     params: Arc<[PortParams]>,
-    ports: Vec<Port<P>>,
+    ports: Vec<SharedPort<P>>,
     /// Time of the next decision of each port that may serve something.
     next: Earliest,
     headroom_drops: u64,
@@ -67,11 +67,11 @@ impl<P: Framed> SharedSwitch<P> {
         ports: impl Iterator<Item = (u32, u64)>,
         classes: u64,
     ) -> Self {
-        let ports: Vec<Port<P>> = ports.map(|(params, salt)| Port::new(params, salt)).collect();
+        let ports: Vec<SharedPort<P>> = ports.map(|(params, salt)| SharedPort::new(params, salt)).collect();
         let gates = ports.iter().map(|port| params[port.service.params as usize].config.gate).collect();
         Self {
             config,
-            pool: Pool::new(&config, gates, classes),
+            pool: BufferPool::new(&config, gates, classes),
             next: Earliest::new(ports.len()),
             params,
             ports,
@@ -92,7 +92,7 @@ impl<P: Framed> SharedSwitch<P> {
         let booked = match from {
             Some(from) if class != 0 => {
                 let over = port.is_full(params, packet) || self.is_over(to, class, size);
-                if over || self.pool.arrive(from, class, size) == Room::None {
+                if over || self.pool.arrive(from, class, size) == BufferAdmission::None {
                     let lossless = self.config.pfc.is_some() && !over;
                     self.headroom_drops += u64::from(lossless);
                     out.drop(item, to, lossless);
@@ -168,7 +168,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// asks for it, or a third port is paused, too.
     #[cold]
     fn pass_on(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
-        let paused = |index: usize, it: &Port<P>| index != port && it.service.paused >> class & 1 == 1;
+        let paused = |index: usize, it: &SharedPort<P>| index != port && it.service.paused >> class & 1 == 1;
         for other in (0..self.ports.len()).filter(|&other| other != port) {
             let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
             if !third && !self.pool.is_paused(other, class) {
@@ -199,8 +199,8 @@ impl<P: Framed> SharedSwitch<P> {
             let params = &self.params[port.service.params as usize];
             let Some((class, about)) = port.take_off(params) else { return };
             let before = port.before(class);
-            let Port { service, queues, phantom, .. } = port;
-            let Some(Waiting { item, .. }) = queues[class].ring.front() else { return };
+            let SharedPort { service, queues, phantom, .. } = port;
+            let Some(WaitingPacket { item, .. }) = queues[class].ring.front() else { return };
             let departure = service.begin(params, *phantom, before, item, about, (index, class, now));
             self.next.set(index, service.next_at());
             out.depart(item, &departure);
@@ -382,7 +382,7 @@ mod tests {
         at: Arrival,
     }
 
-    impl Item for Thing {
+    impl QueueItem for Thing {
         fn arrival(&self) -> Arrival {
             self.at
         }
@@ -406,12 +406,12 @@ mod tests {
 
     /// Departures: (start of service, port, item); and drops: (port, whether lossless).
     #[derive(Default)]
-    struct Log {
+    struct DepartureLog {
         left: Vec<(Time, usize, Thing)>,
         dropped: Vec<(usize, bool)>,
     }
 
-    impl Outlet<Thing> for Log {
+    impl Outlet<Thing> for DepartureLog {
         fn depart(&mut self, item: &Thing, departure: &Departure) {
             self.left.push((departure.begins, departure.port, *item));
         }
@@ -420,7 +420,7 @@ mod tests {
         }
     }
 
-    impl Log {
+    impl DepartureLog {
         /// The frames that left: (when, port, whether pause).
         fn frames(&self) -> Vec<(Time, usize, bool)> {
             self.left.iter().filter_map(|(at, port, it)| it.pause.map(|pause| (*at, *port, pause))).collect()
@@ -437,14 +437,14 @@ mod tests {
         SharedSwitch::new(config, [params].into(), (0..ports as u64).map(|port| (0, port)), 2)
     }
 
-    fn arrive(switch: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut Log) {
+    fn arrive(switch: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut DepartureLog) {
         switch.arrive(Some(from), to, &thing.at, &thing, log);
     }
 
     /// A packet that leaves at once has had its class's turn, like one that waited.
     #[test]
     fn classes_take_turns_from_the_first_packet_on() {
-        let (mut switch, mut log) = (switch(OPEN, 2, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(OPEN, 2, |_| {}), DepartureLog::default());
         for (ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
             arrive(&mut switch, 0, 1, thing(class, 1_000, Time::from_ps(ps)), &mut log);
         }
@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn a_relay_passes_a_resume_on_when_no_other_port_is_paused() {
         let pfc = Pfc { frame: 64, relay: true };
-        let (mut switch, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), DepartureLog::default());
         let steps = [(0, true), (1, true), (0, false), (0, false), (1, false)];
         for (step, (port, pause)) in (1..).zip(steps) {
             switch.on_frame(port, 1, pause, Time::from_us(step), &mut log);
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn frames_go_first() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
-        let (mut switch, mut log) = (switch(config, 2, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(config, 2, |_| {}), DepartureLog::default());
         for (ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
             let packet = thing(class, 1_000, Time::from_ps(ps));
             switch.arrive(Some(0), 1, &packet.at, &packet, &mut log);
@@ -500,7 +500,7 @@ mod tests {
     fn a_port_keeps_its_own_limit() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: false }), ..OPEN };
         let mut switch = switch(config, 2, |port| port.buffer = Bytes::new(2_500));
-        let mut log = Log::default();
+        let mut log = DepartureLog::default();
         // At 500 ns half of the first packet is left: 500 + 1,000 wait, and 1,001 more are too many.
         for (ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
             arrive(&mut switch, 0, 1, thing(1, size, Time::from_ps(ps)), &mut log);

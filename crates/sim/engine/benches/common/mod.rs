@@ -3,9 +3,9 @@
 use experiment::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, Phantom, PortConfig, Routes};
-use flow::PathChoice;
-use laws::catalog::{Kind, build};
-use laws::{Law, Path};
+use flow::LoadBalancing;
+use laws::catalog::{LawKind, build};
+use laws::{Law, PathInfo};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Every host of one 16-host tree sends 1 MiB to another, sprayed, with RED and phantom queues on every port: 4,096
@@ -39,19 +39,19 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         network,
         symmetric: false,
         flows: (0..16).map(flow).collect(),
-        host: HostConfig { path: PathChoice::PerPacket(256), ..HostConfig::default() },
+        host: HostConfig { path: LoadBalancing::PerPacket(256), ..HostConfig::default() },
         series: SeriesConfig::default(),
         seed: 1,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
-        causes: experiment::Causes::default(),
+        causes: experiment::Dependencies::default(),
         modules: Vec::new(),
-        ties: experiment::Ties::default(),
+        ties: experiment::TieBreak::default(),
     }
 }
 
 /// Runs it on one thread under `UnoCC`.
 pub(crate) fn run(setup: &Setup) -> Outcome {
-    let law = |_: &FlowSpec, path: &Path| -> Law { build(Kind::UnoCc, path, &[]).expect("the defaults hold") };
+    let law = |_: &FlowSpec, path: &PathInfo| -> Law { build(LawKind::UnoCc, path, &[]).expect("the defaults hold") };
     engine::run(setup, 1, law, &mut |_| true)
 }

@@ -31,12 +31,12 @@ pub(super) enum Due {
     /// The host sends the next credit for data that it is to receive.
     Give,
     /// An end of a flow acts on its credits.
-    Credits(u32, End),
+    Credits(u32, FlowSide),
 }
 
 /// An end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum End {
+pub(super) enum FlowSide {
     Sender,
     Receiver,
 }
@@ -124,9 +124,9 @@ mod tests {
             Due::Flush(2),
             Due::Block(1),
             Due::CreditQueue,
-            Due::Credits(4, End::Sender),
-            Due::Credits(4, End::Receiver),
-            Due::Credits(5, End::Sender),
+            Due::Credits(4, FlowSide::Sender),
+            Due::Credits(4, FlowSide::Receiver),
+            Due::Credits(5, FlowSide::Sender),
         ];
         let mut calendar = Calendar::new();
         for &due in dues.iter().rev() {
@@ -177,7 +177,7 @@ mod tests {
             for (ahead, passes, flow) in steps {
                 let due = [
                     Due::Delayed, Due::Start(flow), Due::Timer(flow), Due::Flush(flow), Due::Block(flow), Due::CreditQueue,
-                    Due::Credits(flow, if ahead % 2 == 0 { End::Sender } else { End::Receiver }),
+                    Due::Credits(flow, if ahead % 2 == 0 { FlowSide::Sender } else { FlowSide::Receiver }),
                 ][flow as usize];
                 calendar.put(Time::from_ns(now + ahead), due);
                 list.push((Time::from_ns(now + ahead), due));

@@ -5,29 +5,29 @@ use std::cmp::Reverse;
 
 use experiment::Setup;
 use fabric::HostId;
-use flow::Edge;
+use flow::HostShim;
 use laws::ControlLaw;
 use units::Time;
 
-use super::calendar::{Due, End};
+use super::calendar::{Due, FlowSide};
 use super::receiving::{DONE, Receiving};
-use super::sending::{Active, Queued};
-use super::turns::Turn;
-use super::{HostState, Hosts, NO_SLOT};
+use super::run_queue::RunQueueEntry;
+use super::sending::{Active, SendQueue};
+use super::{HostState, NO_SLOT, PartitionHosts};
 
 /// The queues of one host's flows, and its calendar entries: sorted, so that each of its flows is looked up in
 /// logarithmic time.
-struct Waiting {
-    ready: Vec<Turn>,
-    paced: Vec<Turn>,
-    parked: Vec<Turn>,
+struct HostQueues {
+    ready: Vec<RunQueueEntry>,
+    paced: Vec<RunQueueEntry>,
+    parked: Vec<RunQueueEntry>,
     calendar: Vec<(Time, Due)>,
 }
 
-impl Waiting {
+impl HostQueues {
     fn of(state: &HostState) -> Self {
-        let sorted = |turns: &mut dyn Iterator<Item = Turn>| {
-            let mut turns: Vec<Turn> = turns.collect();
+        let sorted = |turns: &mut dyn Iterator<Item = RunQueueEntry>| {
+            let mut turns: Vec<RunQueueEntry> = turns.collect();
             turns.sort_unstable();
             turns
         };
@@ -45,7 +45,7 @@ impl Waiting {
     }
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     /// Checks the state of all hosts once they have run up to `now`; `local` returns the number here of a host of the
     /// network. Returns the number of entries examined.
     ///
@@ -61,7 +61,7 @@ impl<L: ControlLaw> Hosts<L> {
         for (host, state) in self.states.iter().enumerate() {
             examined += state.calendar.check(now).map_err(|what| (host, what))?;
         }
-        let waiting: Vec<Waiting> = self.states.iter().map(Waiting::of).collect();
+        let waiting: Vec<HostQueues> = self.states.iter().map(HostQueues::of).collect();
         examined += waiting.iter().map(|it| it.ready.len() + it.paced.len() + it.parked.len()).sum::<usize>();
         for (slot, active) in (0..).zip(&self.senders) {
             let Some(active) = active else { continue };
@@ -94,7 +94,7 @@ impl<L: ControlLaw> Hosts<L> {
     /// Checks that each flow's ends are where they are looked for. Takes time for every flow of the run, so it is for the end.
     ///
     /// # Errors
-    /// As [`Hosts::check`].
+    /// As [`PartitionHosts::check`].
     pub(crate) fn check_ends(&self, local: impl Fn(HostId) -> usize, setup: &Setup) -> Result<(), (usize, String)> {
         for (flow, (&sender, &receiver)) in (0u32..).zip(self.sender_of.iter().zip(&self.receiver_of)) {
             let spec = &setup.flows[flow as usize];
@@ -110,17 +110,17 @@ impl<L: ControlLaw> Hosts<L> {
         Ok(())
     }
 
-    fn check_sender(&self, waiting: &Waiting, slot: u32, active: &Active<L>) -> Result<usize, String> {
+    fn check_sender(&self, waiting: &HostQueues, slot: u32, active: &Active<L>) -> Result<usize, String> {
         if self.sender_of[active.flow as usize] != slot {
             return Err(format!("its sender lies at {slot} and is looked for elsewhere"));
         }
         let mut examined = active.sender.check()?;
         let turn = (slot, active.flow);
         let waits = match active.queued {
-            Queued::Nowhere => true,
-            Queued::Ready | Queued::Sure => waiting.ready.binary_search(&turn).is_ok(),
-            Queued::Paced => waiting.paced.binary_search(&turn).is_ok(),
-            Queued::Parked => waiting.parked.binary_search(&turn).is_ok(),
+            SendQueue::Idle => true,
+            SendQueue::Runnable | SendQueue::Confirmed => waiting.ready.binary_search(&turn).is_ok(),
+            SendQueue::Paced => waiting.paced.binary_search(&turn).is_ok(),
+            SendQueue::PfcPaused => waiting.parked.binary_search(&turn).is_ok(),
         };
         if !waits {
             return Err(format!("it is {:?} and does not wait there", active.queued));
@@ -129,15 +129,15 @@ impl<L: ControlLaw> Hosts<L> {
             return Err(format!("its timer of {:?} is not in the calendar", active.armed));
         }
         if let Some(at) = &active.edge {
-            examined += at.edge.as_ref().map_or(Ok(0), Edge::check)?;
-            if at.called_at.is_set() && !waiting.calls(at.called_at, Due::Credits(active.flow, End::Sender)) {
+            examined += at.edge.as_ref().map_or(Ok(0), HostShim::check)?;
+            if at.called_at.is_set() && !waiting.calls(at.called_at, Due::Credits(active.flow, FlowSide::Sender)) {
                 return Err(format!("its credits' time of {:?} is not in the calendar", at.called_at));
             }
         }
         Ok(examined)
     }
 
-    fn check_receiver(&self, waiting: &Waiting, slot: u32, receiving: &Receiving) -> Result<(), String> {
+    fn check_receiver(&self, waiting: &HostQueues, slot: u32, receiving: &Receiving) -> Result<(), String> {
         if self.receiver_of[receiving.flow() as usize] != slot {
             return Err(format!("its receiver lies at {slot} and is looked for elsewhere"));
         }
@@ -151,19 +151,19 @@ impl<L: ControlLaw> Hosts<L> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Context, Wire};
+    use super::super::{Context, Nic};
     use super::*;
     use crate::packet::Packet;
     use experiment::{FlowSpec, HostConfig, Start};
     use fabric::{PortConfig, Routes, topology};
-    use laws::Path;
+    use laws::PathInfo;
     use laws::fixed::{Fixed, Params};
     use units::{Bytes, Rate, Span};
 
     /// A NIC that is never busy.
     struct Idle;
 
-    impl Wire for Idle {
+    impl Nic for Idle {
         fn idle_at(&self) -> Time {
             Time::ZERO
         }
@@ -191,9 +191,9 @@ mod tests {
             symmetric: false,
             flows: vec![flow],
             host: HostConfig { small_queue: Some(Bytes::new(8_192)), ..HostConfig::default() },
-            causes: experiment::Causes::default(),
+            causes: experiment::Dependencies::default(),
             modules: Vec::new(),
-            ties: experiment::Ties::default(),
+            ties: experiment::TieBreak::default(),
             series: experiment::SeriesConfig::default(),
             seed: 0,
             stop: Time::from_ms(1),
@@ -204,7 +204,7 @@ mod tests {
     /// Each broken invariant of a host with one sent packet is detected.
     #[test]
     fn what_is_broken_is_found() {
-        type Break = fn(&mut Hosts<Fixed>);
+        type Break = fn(&mut PartitionHosts<Fixed>);
         let breaks: [(Break, &str); 7] = [
             (|_| {}, ""),
             (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Ready and does not wait there"),
@@ -216,10 +216,10 @@ mod tests {
         ];
         let setup = setup();
         let window = Params { window: Bytes::new(20_480), paced: false };
-        let make_law = |_: &FlowSpec, path: &Path| Fixed::new(path, window);
+        let make_law = |_: &FlowSpec, path: &PathInfo| Fixed::new(path, window);
         let context = Context::new(&setup, &make_law);
         for (breaks, says) in breaks {
-            let mut hosts = Hosts::new(&[HostId(0), HostId(1)], &setup);
+            let mut hosts = PartitionHosts::new(&[HostId(0), HostId(1)], &setup);
             hosts.on_local(0, Time::ZERO, &context, &mut Idle);
             breaks(&mut hosts);
             let checked = hosts.check(Time::ZERO, HostId::index, &setup);

@@ -7,21 +7,21 @@
 use std::collections::BTreeMap;
 
 use experiment::FlowSpec;
-use flow::{Connection, FlowConfig, Remembered, Sender};
+use flow::{DestinationMetrics, FlowConfig, IdleConnection, Sender};
 use laws::ControlLaw;
 use units::Time;
 
 use super::sending::Active;
 
 /// A connection by the host that opened it, its destination, its class, its law, and the flow that it was opened for.
-type Key = (u32, u32, u8, u16, u32);
+type ConnectionKey = (u32, u32, u8, u16, u32);
 
 /// The connections of the hosts of one partition, numbered locally.
 pub(super) struct Connections<L> {
     /// Those that have nothing to send.
-    idle: BTreeMap<Key, Connection<L>>,
+    idle: BTreeMap<ConnectionKey, IdleConnection<L>>,
     /// Per-destination state of a host.
-    remembered: BTreeMap<(u32, u32), Remembered>,
+    remembered: BTreeMap<(u32, u32), DestinationMetrics>,
 }
 
 impl<L: ControlLaw> Connections<L> {

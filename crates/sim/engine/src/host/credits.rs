@@ -8,20 +8,20 @@
 use std::collections::VecDeque;
 
 use experiment::{FlowOutcome, FlowSpec, Setup};
-use fabric::{CreditGate, CreditParams, Offered};
+use fabric::{CreditParams, CreditShaper, Offered};
 use flow::Recovery;
-use flow::credits::{CreditStats, Crediting, CreditingConfig, Echo, Echoing, Signal, Spacing};
+use flow::credits::{CreditReceiver, CreditStats, CreditingConfig, Echo, EmulationReceiver, Signal, Spacing};
 use laws::credits::{CREDIT_SIZE, Driver};
-use laws::{Acted, ControlLaw, Path};
+use laws::{ControlLaw, LawActions, PathInfo};
 use units::{Bytes, Span, Time};
 
-use super::calendar::{Due, End};
+use super::calendar::{Due, FlowSide};
 use super::policy::{credit_config, credits_of};
 use super::receiving::{DONE, Receiving, last_acknowledgement};
 use super::sending::Active;
-use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use super::{Context, HostState, NO_SLOT, Nic, PartitionHosts};
 use crate::body::Body;
-use crate::packet::{Header, Packet, Report};
+use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 
 /// Bytes that each further time stamp adds to an echo.
 const STAMP: u32 = 4;
@@ -29,7 +29,7 @@ const STAMP: u32 = 4;
 /// Credit state of a host.
 #[derive(Default)]
 pub(super) struct HostCredits {
-    queue: CreditGate<Packet>,
+    queue: CreditShaper<Packet>,
     drops: u64,
     /// The next release of the queue, if it is in the host's calendar.
     called_at: Option<Time>,
@@ -58,16 +58,16 @@ struct Given {
 }
 
 /// The receiving end.
-pub(super) struct Answering<L> {
-    part: Part<L>,
+pub(super) struct HostAckState<L> {
+    part: CreditRole<L>,
     called_at: Time,
     /// Header of the packets that it sends, except for their times and sizes.
-    back: Header,
+    back: ForwardingHeader,
 }
 
-enum Part<L> {
-    Credits(Crediting<L>),
-    Echoes(Echoing),
+enum CreditRole<L> {
+    Credits(CreditReceiver<L>),
+    Echoes(EmulationReceiver),
     /// The host sends them.
     Given(Given),
 }
@@ -76,7 +76,7 @@ enum Part<L> {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Elsewhere {
     credits: CreditStats,
-    acted: Acted,
+    acted: LawActions,
     /// Payload received, if the sender is informed only at the end.
     came: Bytes,
 }
@@ -100,7 +100,7 @@ impl<L: ControlLaw> Active<L> {
     /// A packet to the receiver that is no data.
     fn signal(&self, body: Body, now: Time, setup: &Setup) -> Packet {
         let size = if matches!(body, Body::Emulation { .. }) { CREDIT_SIZE } else { setup.host.ack_size };
-        let header = Header {
+        let header = ForwardingHeader {
             time: now,
             flow: self.flow,
             dst: self.dst,
@@ -122,7 +122,7 @@ impl HostState {
         let next = scheduled.next_action(&mut active.sender, now);
         if next < at.called_at {
             at.called_at = next;
-            self.calendar.put(next, Due::Credits(active.flow, End::Sender));
+            self.calendar.put(next, Due::Credits(active.flow, FlowSide::Sender));
         }
     }
 
@@ -167,26 +167,26 @@ impl HostState {
     }
 
     /// Sends a credit or an emulation packet that leaves the host's queue.
-    fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
+    fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Nic) {
         packet.time = self.now;
         if let Body::Emulation { number, .. } = packet.body() {
             let src = setup.flows[packet.flow as usize].src;
             packet = packet.saying(Body::Emulation { number, clock_ns: setup.clock_ns(src, self.now) });
         }
-        self.answer(packet, Report::NONE, wire);
+        self.answer(packet, TelemetrySlot::NONE, wire);
     }
 }
 
-impl<L> Hosts<L> {
+impl<L> PartitionHosts<L> {
     /// Credits that a host's own queue had no room for.
     pub fn credit_drops(&self, host: usize) -> u64 {
         self.states[host].credits.as_ref().map_or(0, |credits| credits.drops)
     }
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     /// Releases the packets of the host's queue that may leave, if this is the time that was scheduled last.
-    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Nic) {
         match &mut self.states[host].credits {
             Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
             _ => return,
@@ -222,7 +222,7 @@ impl<L: ControlLaw> Hosts<L> {
         time: Time,
         now: Time,
         setup: &Setup,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
@@ -244,7 +244,7 @@ impl<L: ControlLaw> Hosts<L> {
             };
             let mut packet = active.signal(body, now, setup);
             let Signal::Emulation { expendable, .. } = signal else {
-                state.answer(packet, Report::NONE, wire);
+                state.answer(packet, TelemetrySlot::NONE, wire);
                 continue;
             };
             packet.set_expendable(expendable);
@@ -262,25 +262,25 @@ impl<L: ControlLaw> Hosts<L> {
         time: Time,
         now: Time,
         setup: &Setup,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
         answering.called_at = Time::NEVER;
         let state = &mut self.states[host];
         match &mut answering.part {
-            Part::Credits(crediting) => {
+            CreditRole::Credits(crediting) => {
                 while let Some(number) = crediting.act(now) {
                     if let Some(packet) = state.offer(answering.back.credit(number, now), setup) {
                         state.depart(packet, setup, wire);
                     }
                 }
             }
-            Part::Given(_) => {}
-            Part::Echoes(echoing) => {
+            CreditRole::Given(_) => {}
+            CreditRole::Echoes(echoing) => {
                 if echoing.next_action() <= now
                     && let Some(echo) = echoing.flush()
                 {
-                    state.answer(answering.back.echo(echo, now), Report::NONE, wire);
+                    state.answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
                 }
             }
         }
@@ -288,12 +288,12 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Handles a request, a stop or an emulation packet that arrives.
-    pub(super) fn on_credit_signal<F: Fn(&FlowSpec, &Path) -> L>(
+    pub(super) fn on_credit_signal<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         packet: &Packet,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let (setup, now) = (context.setup, packet.time);
         let spec = &setup.flows[packet.flow as usize];
@@ -301,22 +301,24 @@ impl<L: ControlLaw> Hosts<L> {
         if complete {
             let answer = match packet.body() {
                 // The path of the data was kept free: its sender is notified, even if it ignores that.
-                Body::Emulation { number, .. } => Header::back(packet, spec).echo(Echo { newest: number, map: 1 }, now),
+                Body::Emulation { number, .. } => {
+                    ForwardingHeader::back(packet, spec).echo(Echo { newest: number, map: 1 }, now)
+                }
                 // A sender that still requests credits has missed the last acknowledgements.
                 Body::Request { .. } => last_acknowledgement(packet, spec, setup),
                 _ => return,
             };
-            self.states[host].answer(answer, Report::NONE, wire);
+            self.states[host].answer(answer, TelemetrySlot::NONE, wire);
             return;
         }
         let answering = self.answering.entry(packet.flow).or_insert_with(|| {
             let part = answering_part(packet.flow, spec, context);
-            Answering { part, called_at: Time::NEVER, back: Header::back(packet, spec) }
+            HostAckState { part, called_at: Time::NEVER, back: ForwardingHeader::back(packet, spec) }
         });
         match (&mut answering.part, packet.body()) {
-            (Part::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
-            (Part::Credits(crediting), Body::Stop) => crediting.stop(),
-            (Part::Given(given), Body::Request { packets }) => {
+            (CreditRole::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
+            (CreditRole::Credits(crediting), Body::Stop) => crediting.stop(),
+            (CreditRole::Given(given), Body::Request { packets }) => {
                 let state = &mut self.states[host];
                 let waits = given.got < given.asked;
                 given.asked = given.asked.max(packets);
@@ -328,14 +330,14 @@ impl<L: ControlLaw> Hosts<L> {
                 } else if let Some(last) = given.got.checked_sub(1) {
                     // A sender that requests credits that it was already granted has missed the last one.
                     given.repeated += 1;
-                    state.answer(answering.back.credit(last, now), Report::NONE, wire);
+                    state.answer(answering.back.credit(last, now), TelemetrySlot::NONE, wire);
                 }
             }
-            (Part::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
+            (CreditRole::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
                 let here_ns = setup.clock_ns(spec.dst, now);
                 let delay = Span::from_ns(here_ns.wrapping_sub(clock_ns).cast_signed().into());
                 for echo in echoing.on_emulation(now, number, delay).into_iter().flatten() {
-                    self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
+                    self.states[host].answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
                 }
             }
             _ => {}
@@ -344,7 +346,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Sends the host's next credit for its link, if this is the time that was scheduled last.
-    pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn give(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Nic) {
         let state = &mut self.states[host];
         let Some(credits) = &mut state.credits else { return };
         let giving = &mut credits.giving;
@@ -354,7 +356,7 @@ impl<L: ControlLaw> Hosts<L> {
         giving.called_at = None;
         while let Some(flow) = giving.turns.pop_front() {
             // Flows that have everything wait no more.
-            let Some(Answering { part: Part::Given(given), back, .. }) = self.answering.get_mut(&flow) else {
+            let Some(HostAckState { part: CreditRole::Given(given), back, .. }) = self.answering.get_mut(&flow) else {
                 continue;
             };
             let credit = back.credit(given.got, state.now);
@@ -364,8 +366,8 @@ impl<L: ControlLaw> Hosts<L> {
             }
             let packet = Bytes::new(u64::from(setup.host.mss + setup.host.header));
             let downlink = setup.network.links()[state.uplink.index()].reverse;
-            giving.next = state.now + setup.network.port(downlink).config().rate.time_for(packet);
-            state.answer(credit, Report::NONE, wire);
+            giving.next = state.now + setup.network.port(downlink).config().rate.tx_time(packet);
+            state.answer(credit, TelemetrySlot::NONE, wire);
             break;
         }
         state.call_giving();
@@ -374,30 +376,30 @@ impl<L: ControlLaw> Hosts<L> {
     /// Handles arriving data of a flow that uses a credit.
     pub(super) fn on_scheduled(&mut self, flow: u32, now: Time, credit: u32) {
         if let Some(answering) = self.answering.get_mut(&flow)
-            && let Part::Credits(crediting) = &mut answering.part
+            && let CreditRole::Credits(crediting) = &mut answering.part
         {
             crediting.on_data(now, credit);
         }
     }
 
     /// Ends the receiving end of a flow that is completely received.
-    pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Wire) {
+    pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Nic) {
         let Some(mut answering) = self.answering.remove(&flow) else { return };
-        if let Part::Echoes(echoing) = &mut answering.part
+        if let CreditRole::Echoes(echoing) = &mut answering.part
             && let Some(echo) = echoing.flush()
         {
             let now = self.states[host].now;
-            self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
+            self.states[host].answer(answering.back.echo(echo, now), TelemetrySlot::NONE, wire);
         }
         self.count(flow, &answering);
     }
 
     /// Adds up the counters of a receiving end.
-    fn count(&mut self, flow: u32, answering: &Answering<L>) {
+    fn count(&mut self, flow: u32, answering: &HostAckState<L>) {
         let (sent, acted) = match &answering.part {
-            Part::Credits(crediting) => crediting.stats(),
-            Part::Given(given) => (u64::from(given.got) + u64::from(given.repeated), Acted::default()),
-            Part::Echoes(_) => return,
+            CreditRole::Credits(crediting) => crediting.stats(),
+            CreditRole::Given(given) => (u64::from(given.got) + u64::from(given.repeated), LawActions::default()),
+            CreditRole::Echoes(_) => return,
         };
         let elsewhere = self.elsewhere.entry(flow).or_default();
         elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
@@ -428,12 +430,12 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Answers a probe, after all that was held back before it.
-    pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Nic) {
         let spec = &setup.flows[packet.flow as usize];
         let cumulative = self.flush_now(host, packet.flow, setup, wire);
         let size = setup.host.ack_size as u16;
-        let header = Header { time: packet.time, size, ..Header::back(packet, spec) };
-        self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), Report::NONE, wire);
+        let header = ForwardingHeader { time: packet.time, size, ..ForwardingHeader::back(packet, spec) };
+        self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), TelemetrySlot::NONE, wire);
     }
 
     /// Handles credits, or the response to a probe, at their sender.
@@ -470,43 +472,46 @@ impl<L: ControlLaw> Hosts<L> {
 
 impl HostState {
     /// Schedules a receiving end that may have changed its next time.
-    fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut Answering<L>) {
+    fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut HostAckState<L>) {
         let next = match &answering.part {
-            Part::Credits(crediting) => crediting.next_action(),
-            Part::Echoes(echoing) => echoing.next_action(),
-            Part::Given(_) => Time::NEVER,
+            CreditRole::Credits(crediting) => crediting.next_action(),
+            CreditRole::Echoes(echoing) => echoing.next_action(),
+            CreditRole::Given(_) => Time::NEVER,
         };
         if next.is_set() && next < answering.called_at {
             answering.called_at = next;
-            self.calendar.put(next, Due::Credits(flow, End::Receiver));
+            self.calendar.put(next, Due::Credits(flow, FlowSide::Receiver));
         }
     }
 }
 
 /// Returns the receiving end of a flow, as its law requires.
-fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
+fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L>(
     flow: u32,
     spec: &FlowSpec,
     context: &Context<F>,
-) -> Part<L> {
+) -> CreditRole<L> {
     let setup = context.setup;
     let path = setup.law_path(spec);
     let law = (context.make_law)(spec, &path);
     let Some(config) = credits_of(setup, &law).map(|credits| credit_config(setup, flow, &path, credits)) else {
-        return Part::Echoes(Echoing::new(None));
+        return CreditRole::Echoes(EmulationReceiver::new(None));
     };
     match config.credits.driver {
         Driver::Receiver { jitter, stops_at_demand, .. } => {
             let spacing = Spacing { jitter, tick: config.tick, salt: config.salt };
             let (base_rtt, longest) = (path.base_rtt, config.longest);
-            Part::Credits(Crediting::new(law, CreditingConfig { spacing, stops_at_demand, base_rtt, longest }))
+            CreditRole::Credits(CreditReceiver::new(
+                law,
+                CreditingConfig { spacing, stops_at_demand, base_rtt, longest },
+            ))
         }
-        Driver::Host => Part::Given(Given::default()),
-        Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),
+        Driver::Host => CreditRole::Given(Given::default()),
+        Driver::Sender { batches, .. } => CreditRole::Echoes(EmulationReceiver::new(config.wait().filter(|_| batches))),
     }
 }
 
-impl Header {
+impl ForwardingHeader {
     /// Returns the header of a packet back to the source of another, on its path as far as that depends on entropy.
     fn back(packet: &Packet, spec: &FlowSpec) -> Self {
         let (flow, entropy, class) = (packet.flow, packet.entropy, packet.class());

@@ -1,9 +1,9 @@
-//! A flow's edge ([`flow::Edge`]) at a host: the stages that a few flows have between their law and the NIC, and the
+//! A flow's edge ([`flow::HostShim`]) at a host: the stages that a few flows have between their law and the NIC, and the
 //! host's own state of such a flow. The host reads clocks and routes for it, and builds the packets that it releases.
 
 use experiment::{FlowSpec, HostConfig, Setup};
-use flow::credits::{Scheduled, Scheduling};
-use flow::{Edge, EdgeConfig, Hold, Reading, SendState, Sender};
+use flow::credits::{CreditSender, Scheduling};
+use flow::{HoldInputs, HostShim, HostShimConfig, OnRampHold, SendState, Sender};
 use laws::ControlLaw;
 use laws::credits::Driver;
 use units::{Span, Time};
@@ -13,7 +13,7 @@ use super::Active;
 /// Edge state of a flow, present for few.
 pub(super) struct AtEdge {
     /// None if a flow is here only because its law changes packet times, or for its notes.
-    pub(super) edge: Option<Edge>,
+    pub(super) edge: Option<HostShim>,
     /// The time up to which route changes are in the hold's base.
     based_at: Time,
     /// The time at which the flow's sending end acts on its credits, if it is in the host's calendar; otherwise
@@ -30,17 +30,17 @@ pub(super) struct AtEdge {
 impl AtEdge {
     /// Returns the stages of a flow between its law and the NIC; none for most.
     pub(super) fn new<L: ControlLaw>(
-        hold: Option<Hold>,
-        scheduled: Option<Scheduled>,
+        hold: Option<OnRampHold>,
+        scheduled: Option<CreditSender>,
         host: &HostConfig,
         sender: &Sender<L>,
         notes: bool,
     ) -> Option<Box<Self>> {
-        let config = EdgeConfig { segment: host.segment, small_queue: host.small_queue, fq: host.fq };
+        let config = HostShimConfig { segment: host.segment, small_queue: host.small_queue, fq: host.fq };
         let is_there = hold.is_some() || scheduled.is_some() || !config.is_plain(host.mss);
         (is_there || notes || sender.retimes()).then(|| {
             Box::new(Self {
-                edge: is_there.then(|| Edge::new(&config, host.mss, hold, scheduled)),
+                edge: is_there.then(|| HostShim::new(&config, host.mss, hold, scheduled)),
                 based_at: Time::ZERO,
                 called_at: Time::NEVER,
                 notes,
@@ -60,7 +60,7 @@ impl AtEdge {
     /// Takes the packet that was allowed.
     #[inline(never)]
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Scheduling {
-        let reads = self.edge.as_ref().is_some_and(Edge::reads_clock);
+        let reads = self.edge.as_ref().is_some_and(HostShim::reads_clock);
         let reading = reads.then(|| self.read(now, &setup.flows[flow as usize], setup));
         match &mut self.edge {
             None => Scheduling { segment: sender.send(now), credit: None },
@@ -68,24 +68,24 @@ impl AtEdge {
         }
     }
 
-    fn read(&mut self, now: Time, spec: &FlowSpec, setup: &Setup) -> Reading {
+    fn read(&mut self, now: Time, spec: &FlowSpec, setup: &Setup) -> HoldInputs {
         let changed = setup.routes.change_between(self.based_at, now.just_after()).is_some();
         let base = changed.then(|| {
             self.based_at = now;
             setup.hold_base(spec, now)
         });
-        Reading { clock_ns: setup.clock_ns(spec.src, now), base }
+        HoldInputs { clock_ns: setup.clock_ns(spec.src, now), base }
     }
 
-    pub(super) fn scheduled(&self) -> Option<&Scheduled> {
+    pub(super) fn scheduled(&self) -> Option<&CreditSender> {
         self.edge.as_ref()?.scheduled()
     }
 
-    pub(super) fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
+    pub(super) fn scheduled_mut(&mut self) -> Option<&mut CreditSender> {
         self.edge.as_mut()?.scheduled_mut()
     }
 
-    pub(super) fn hold_mut(&mut self) -> Option<&mut Hold> {
+    pub(super) fn hold_mut(&mut self) -> Option<&mut OnRampHold> {
         self.edge.as_mut()?.hold_mut()
     }
 
@@ -133,11 +133,11 @@ impl<L: ControlLaw> Active<L> {
         }
     }
 
-    pub(super) fn hold(&self) -> Option<&Hold> {
+    pub(super) fn hold(&self) -> Option<&OnRampHold> {
         self.edge.as_ref()?.edge.as_ref()?.hold()
     }
 
-    pub(super) fn scheduled(&self) -> Option<&Scheduled> {
+    pub(super) fn scheduled(&self) -> Option<&CreditSender> {
         self.edge.as_ref()?.scheduled()
     }
 }

@@ -8,18 +8,18 @@
 use std::collections::BTreeMap;
 
 use experiment::{FlowSpec, Jitter};
-use laws::{ControlLaw, Path};
+use laws::{ControlLaw, PathInfo};
 use units::{Time, mix64};
 
 use super::calendar::Due;
-use super::{Context, Hosts, Wire};
-use crate::packet::{Packet, Report};
+use super::{Context, Nic, PartitionHosts};
+use crate::packet::{Packet, TelemetrySlot};
 
 /// Packets that a host's transport has not received yet.
 #[derive(Default)]
 pub(super) struct Delayed {
     /// By the time at which the transport receives them, then by their order of arrival.
-    packets: BTreeMap<(Time, u64), (Packet, Report)>,
+    packets: BTreeMap<(Time, u64), (Packet, TelemetrySlot)>,
     /// By flow: the time at which the transport receives its last such packet.
     last: BTreeMap<u32, Time>,
     came: u64,
@@ -29,7 +29,7 @@ pub(super) struct Delayed {
 
 impl Delayed {
     /// Queues a packet; `bits` are its random bits. Returns the time at which the transport receives it.
-    fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> Time {
+    fn push(&mut self, packet: Packet, report: TelemetrySlot, jitter: &Jitter, bits: u64) -> Time {
         let own = packet.time + jitter.of(bits);
         let last = self.last.entry(packet.flow).or_default();
         *last = own.max(*last);
@@ -39,7 +39,7 @@ impl Delayed {
     }
 
     /// Returns the first packet that the transport receives by `now`.
-    fn pop(&mut self, now: Time) -> Option<(Packet, Report)> {
+    fn pop(&mut self, now: Time) -> Option<(Packet, TelemetrySlot)> {
         let (&(time, _), _) = self.packets.first_key_value().filter(|((time, _), _)| *time <= now)?;
         let (_, (packet, report)) = self.packets.pop_first()?;
         if self.last.get(&packet.flow) == Some(&time) {
@@ -54,14 +54,14 @@ impl Delayed {
     }
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     /// Handles a packet that has arrived at a host's NIC: its delay is drawn.
     #[inline(never)]
     pub(super) fn delay<F>(
         &mut self,
         host: usize,
         packet: &Packet,
-        report: Report,
+        report: TelemetrySlot,
         jitter: &Jitter,
         context: &Context<F>,
     ) {
@@ -78,13 +78,13 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Delivers the packets that are due to the transport, if this is the time that was scheduled last.
-    pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
+    pub(super) fn hear_delayed<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         time: Time,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         match &mut self.states[host].delayed {
             Some(delayed) if delayed.called_at == Some(time) => delayed.called_at = None,
@@ -116,7 +116,7 @@ impl<L: ControlLaw> Hosts<L> {
 mod tests {
     use super::*;
     use crate::body::Body;
-    use crate::packet::Header;
+    use crate::packet::ForwardingHeader;
     use experiment::JitterShape;
     use units::Span;
 
@@ -127,18 +127,18 @@ mod tests {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
         let ns = Time::from_ns;
         let packet = |flow, seq, time| {
-            let header = Header { time, flow, ..Header::default() };
+            let header = ForwardingHeader { time, flow, ..ForwardingHeader::default() };
             Packet::new(header, Body::Data { seq, attempt: 1, credit: None })
         };
         let mut delayed = Delayed::default();
-        assert_eq!(delayed.push(packet(0, 0, ns(0)), Report::NONE, &jitter, u64::MAX), ns(2_000));
-        assert_eq!(delayed.push(packet(0, 1, ns(10)), Report::NONE, &jitter, 0), ns(2_000));
-        assert_eq!(delayed.push(packet(1, 0, ns(20)), Report::NONE, &jitter, 0), ns(20));
+        assert_eq!(delayed.push(packet(0, 0, ns(0)), TelemetrySlot::NONE, &jitter, u64::MAX), ns(2_000));
+        assert_eq!(delayed.push(packet(0, 1, ns(10)), TelemetrySlot::NONE, &jitter, 0), ns(2_000));
+        assert_eq!(delayed.push(packet(1, 0, ns(20)), TelemetrySlot::NONE, &jitter, 0), ns(20));
         assert!(delayed.pop(ns(19)).is_none());
         let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
         assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
         assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
         let later = ns(2_000).just_after();
-        assert_eq!(delayed.push(packet(0, 2, later), Report::NONE, &jitter, 0), later);
+        assert_eq!(delayed.push(packet(0, 2, later), TelemetrySlot::NONE, &jitter, 0), later);
     }
 }

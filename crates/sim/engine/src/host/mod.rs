@@ -6,20 +6,20 @@
 //! between their law and the NIC are in `edge`.
 //!
 //! Hosts do not depend on an engine: an engine delivers packets to them, supplies the time, and takes their packets
-//! over a [`Wire`].
+//! over a [`Nic`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use experiment::{Cause, FlowId, FlowOutcome, FlowSample, FlowSpec, Pending, Predictions, Setup, Start, Waits};
+use experiment::{Dependency, FlowId, FlowOutcome, FlowSample, FlowSpec, Pending, Predictions, Setup, Start, Waits};
 use fabric::{HostId, LinkId};
-use flow::credits::Scheduled;
-use flow::{EntropyEcho, Hold, PathChoice};
-use laws::on_ramp::{Memory, OnRamp};
-use laws::{ControlLaw, Hop, Path};
+use flow::credits::CreditSender;
+use flow::{EntropyEcho, LoadBalancing, OnRampHold};
+use laws::on_ramp::{LastOwd, OnRamp};
+use laws::{ControlLaw, Hop, PathInfo};
 use units::{Bytes, Span, Time};
 
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TelemetrySlot};
 use crate::ticks::Ticks;
 
 mod calendar;
@@ -32,31 +32,31 @@ mod pauses;
 mod policy;
 mod predictors;
 mod receiving;
+mod run_queue;
 mod sending;
 mod signals;
-mod turns;
 mod view;
 
-use calendar::{Calendar, Due, End};
+use calendar::{Calendar, Due, FlowSide};
 use connections::Connections;
 pub use credits::Elsewhere;
-use credits::{Answering, HostCredits};
+use credits::{HostAckState, HostCredits};
 use edge::AtEdge;
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, credits_of, flow_config};
 use receiving::Receiving;
-use sending::{Active, Queued};
-use turns::Turns;
+use run_queue::RunQueue;
+use sending::{Active, SendQueue};
 
 /// A host's NIC.
-pub trait Wire {
+pub trait Nic {
     /// Returns the time at which the NIC becomes idle.
     fn idle_at(&self) -> Time;
     /// Sends a packet that is handed over at `packet.time`.
     fn transmit(&mut self, packet: Packet);
     /// Sends a packet, with the report that it carries back.
-    fn transmit_with(&mut self, packet: Packet, report: Report) {
+    fn transmit_with(&mut self, packet: Packet, report: TelemetrySlot) {
         self.forget(report);
         self.transmit(packet);
     }
@@ -65,17 +65,17 @@ pub trait Wire {
         let _ = packet;
     }
     /// Attaches a note to a packet that is about to be sent; does nothing if packets carry no reports.
-    fn note(&mut self, note: Hop) -> Report {
+    fn note(&mut self, note: Hop) -> TelemetrySlot {
         let _ = note;
-        Report::NONE
+        TelemetrySlot::NONE
     }
     /// Returns the reports of the ports that a packet passed, in order.
-    fn hops(&self, report: Report) -> &[Hop] {
+    fn hops(&self, report: TelemetrySlot) -> &[Hop] {
         let _ = report;
         &[]
     }
     /// Releases a report that was read, or lost.
-    fn forget(&mut self, report: Report) {
+    fn forget(&mut self, report: TelemetrySlot) {
         let _ = report;
     }
 }
@@ -117,11 +117,11 @@ impl<'a, F> Context<'a, F> {
 
 /// Notice to a flow's sender that a dependency of the flow is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct News {
+pub struct DependencyNotice {
     /// The flow that waited for it.
     pub flow: FlowId,
     /// The time at which its sender is notified.
-    pub heard: Time,
+    pub notified_at: Time,
 }
 
 struct HostState {
@@ -129,7 +129,7 @@ struct HostState {
     /// The host's own events, except for pacing.
     calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
-    ready: Turns,
+    ready: RunQueue,
     /// Flows that may send later: (time, flow, slot). The flow breaks ties, as in the calendar.
     paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// Flows that wait for the rest of their causes.
@@ -149,7 +149,7 @@ struct HostState {
     /// `jitter`.
     delayed: Option<Box<Delayed>>,
     /// By destination: the state left by the last OR-ACK from there; used if flows start with that.
-    memories: BTreeMap<u32, Memory>,
+    memories: BTreeMap<u32, LastOwd>,
     /// OR-ACKs sent.
     or_acks: u64,
 }
@@ -157,8 +157,8 @@ struct HostState {
 impl HostState {
     /// Notifies this host that a dependency of one of its flows is met. Returns the start of the flow, if that was the
     /// last dependency.
-    fn hear_of(&mut self, news: News, setup: &Setup) -> Option<Time> {
-        let time = self.pending.happened(news.flow, news.heard, setup)?;
+    fn hear_of(&mut self, news: DependencyNotice, setup: &Setup) -> Option<Time> {
+        let time = self.pending.happened(news.flow, news.notified_at, setup)?;
         self.calendar.put(time, Due::Start(news.flow.0));
         Some(time)
     }
@@ -167,7 +167,7 @@ impl HostState {
         Self {
             now: Time::ZERO,
             calendar: Calendar::new(),
-            ready: Turns::default(),
+            ready: RunQueue::default(),
             paced: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,
@@ -186,7 +186,7 @@ impl HostState {
 const NO_SLOT: u32 = u32::MAX;
 
 /// The hosts of one partition, numbered locally.
-pub struct Hosts<L> {
+pub struct PartitionHosts<L> {
     states: Vec<HostState>,
     senders: Vec<Option<Active<L>>>,
     connections: Connections<L>,
@@ -196,7 +196,7 @@ pub struct Hosts<L> {
     sender_of: Vec<u32>,
     receiver_of: Vec<u32>,
     /// By flow: the receivers' state for credits.
-    answering: BTreeMap<u32, Answering<L>>,
+    answering: BTreeMap<u32, HostAckState<L>>,
     /// Flows that have ended: (flow, outcome).
     pub outcomes: Vec<(u32, FlowOutcome)>,
     /// Counters of flows' credits that are kept elsewhere than at their senders.
@@ -204,7 +204,7 @@ pub struct Hosts<L> {
     /// Samples of flows, in no order.
     pub samples: Vec<FlowSample>,
     /// News for senders, for the engine to deliver.
-    pub news: Vec<News>,
+    pub news: Vec<DependencyNotice>,
     /// Flows of these hosts that have not ended.
     pub open: u64,
     /// Data packets sent.
@@ -215,7 +215,7 @@ pub struct Hosts<L> {
     pub predictions: Predictions,
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     /// The hosts with these numbers, and the flows that start at them.
     pub fn new(ids: &[HostId], setup: &Setup) -> Self {
         let mut local = vec![NO_SLOT; setup.network.hosts().len()];
@@ -258,19 +258,19 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Notifies a host, now or later, that a dependency of one of its flows is met. Returns the start of the flow, if
     /// that was the last dependency.
-    pub fn hear_of(&mut self, host: usize, news: News, setup: &Setup) -> Option<Time> {
+    pub fn hear_of(&mut self, host: usize, news: DependencyNotice, setup: &Setup) -> Option<Time> {
         self.states[host].hear_of(news, setup)
     }
 
     /// Reports a dependency that is met at a host. Flows of this host are notified at once; the engine delivers the
     /// notice to others. The engine also delivers a flow's completion: at the same time a host first handles everything
     /// else.
-    fn happened<F>(&mut self, host: usize, cause: Cause, now: Time, context: &Context<F>) {
+    fn happened<F>(&mut self, host: usize, cause: Dependency, now: Time, context: &Context<F>) {
         let setup = context.setup;
         for flow in context.waits.followers(cause) {
             let spec = &setup.flows[flow.0 as usize];
-            let news = News { flow, heard: now + setup.news_takes(cause, spec) };
-            if spec.src == setup.happens_at(cause) && !matches!(cause, Cause::Complete(_)) {
+            let news = DependencyNotice { flow, notified_at: now + setup.news_takes(cause, spec) };
+            if spec.src == setup.happens_at(cause) && !matches!(cause, Dependency::Complete(_)) {
                 self.states[host].hear_of(news, setup);
             } else {
                 self.news.push(news);
@@ -305,13 +305,13 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Handles the arrival of a packet at a host.
     #[inline(always)]
-    pub fn on_packet<F: Fn(&FlowSpec, &Path) -> L>(
+    pub fn on_packet<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         packet: &Packet,
-        report: Report,
+        report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         debug_assert!(packet.time >= self.states[host].now, "an arrival in the past");
         self.states[host].now = packet.time;
@@ -323,27 +323,27 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Delivers an arrived packet to a host's transport.
     #[inline(always)]
-    fn hear<F: Fn(&FlowSpec, &Path) -> L>(
+    fn hear<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         packet: &Packet,
-        report: Report,
+        report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         if packet.is_signal() {
             self.on_signal(host, packet, report, context, wire);
         } else if packet.is_ack() {
-            let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
+            let hops = if report == TelemetrySlot::NONE { &[] } else { wire.hops(report) };
             self.on_ack(host, packet, hops, context);
-            if report != Report::NONE {
+            if report != TelemetrySlot::NONE {
                 wire.forget(report);
             }
         } else {
             self.data_received += 1;
-            let report = if report != Report::NONE && !context.predicted.is_empty() {
+            let report = if report != TelemetrySlot::NONE && !context.predicted.is_empty() {
                 self.compare(packet, report, wire);
-                Report::NONE
+                TelemetrySlot::NONE
             } else {
                 report
             };
@@ -381,7 +381,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.free_senders.push(slot);
         self.open -= 1;
         self.outcomes.push((active.flow, active.outcome(now, now)));
-        self.happened(host, Cause::Complete(FlowId(active.flow)), now, context);
+        self.happened(host, Dependency::Complete(FlowId(active.flow)), now, context);
         let spec = &context.setup.flows[active.flow as usize];
         let remembers = context.setup.host.tcp.remembers;
         if spec.kept || remembers {
@@ -389,14 +389,14 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Handles the host's own events at the time returned by [`Hosts::next_at`].
+    /// Handles the host's own events at the time returned by [`PartitionHosts::next_at`].
     #[inline(always)]
-    pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
+    pub fn on_local<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         debug_assert!(now >= self.states[host].now, "an event in the past");
         self.states[host].now = now;
@@ -410,12 +410,12 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Handles all due events.
     #[inline(never)]
-    fn ring<F: Fn(&FlowSpec, &Path) -> L>(
+    fn ring<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         now: Time,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         while let Some((time, due)) = self.states[host].calendar.take(now) {
             match due {
@@ -426,24 +426,26 @@ impl<L: ControlLaw> Hosts<L> {
                 Due::Block(flow) => self.on_block_timer(host, flow, time, context.setup, wire),
                 Due::CreditQueue => self.release_credits(host, time, context.setup, wire),
                 Due::Give => self.give(host, time, context.setup, wire),
-                Due::Credits(flow, End::Sender) => self.act_as_sender(host, flow, time, now, context.setup, wire),
-                Due::Credits(flow, End::Receiver) => self.act_as_receiver(host, flow, time, now, context.setup, wire),
+                Due::Credits(flow, FlowSide::Sender) => self.act_as_sender(host, flow, time, now, context.setup, wire),
+                Due::Credits(flow, FlowSide::Receiver) => {
+                    self.act_as_receiver(host, flow, time, now, context.setup, wire);
+                }
             }
         }
     }
 
-    fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
+    fn start<F: Fn(&FlowSpec, &PathInfo) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
         let path = setup.law_path(spec);
         let law = || (context.make_law)(spec, &path);
         let first = law();
         let credits = credits_of(setup, &first);
-        let early = setup.host.initial_quantum.of(first.permit().window, &path);
+        let early = setup.host.initial_quantum.of(first.send_limits().window, &path);
         let config = flow_config(setup, spec, flow, credits.is_some());
         let (mut sender, connection) = self.connections.open(host, spec, config, first, law, now);
         let hold = self.hold(host, spec, now, setup);
-        let scheduled = credits.map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
+        let scheduled = credits.map(|credits| CreditSender::new(credit_config(setup, flow, &path, credits), now));
         let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
         // No timeout can be earlier; then it is checked again.
         let first_timer = now + config.rto_min;
@@ -458,9 +460,9 @@ impl<L: ControlLaw> Hosts<L> {
             sender,
             flow,
             connection,
-            pinned: spec.kept && !matches!(config.paths, PathChoice::PerPacket(_)),
+            pinned: spec.kept && !matches!(config.paths, LoadBalancing::PerPacket(_)),
             dst: spec.dst.0,
-            queued: Queued::Nowhere,
+            queued: SendQueue::Idle,
             class: spec.class,
             armed,
             edge,
@@ -474,16 +476,16 @@ impl<L: ControlLaw> Hosts<L> {
         let state = &mut self.states[host];
         state.queue(slot, active, now);
         state.call(active, now);
-        self.happened(host, Cause::Begun(FlowId(flow)), now, context);
+        self.happened(host, Dependency::Begun(FlowId(flow)), now, context);
     }
 
     /// Returns the hold of a flow that has one. It starts with the state left by the last OR-ACK from its destination.
-    fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<Hold> {
+    fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<OnRampHold> {
         let params = setup.host.on_ramp.filter(|_| spec.on_ramp)?.params;
         let memory = self.states[host].memories.get(&spec.dst.0);
         let remembering = |&last| OnRamp::remembering(params, now, last);
         let on_ramp = memory.map_or_else(|| OnRamp::new(params), remembering);
-        Some(Hold::new(on_ramp, setup.hold_base(spec, now)))
+        Some(OnRampHold::new(on_ramp, setup.hold_base(spec, now)))
     }
 
     /// Handles a flow's timer, if it is the one that was set last.

@@ -10,9 +10,9 @@ use experiment::PauseSample;
 use laws::ControlLaw;
 use units::{Span, Time};
 
-use super::turns::Turn;
-use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
-use crate::packet::{Packet, Report};
+use super::run_queue::RunQueueEntry;
+use super::{Active, HostState, NO_SLOT, Nic, PartitionHosts, SendQueue};
+use crate::packet::{Packet, TelemetrySlot};
 
 /// The turn of answers that waited: no flow's.
 pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
@@ -25,7 +25,7 @@ pub(super) struct Pauses {
     /// (slot, flow) of flows that wait for their class, in the order of their turns.
     flows: VecDeque<(u32, u32)>,
     /// Acknowledgements and notifications that wait, in order.
-    answers: VecDeque<(Packet, Report)>,
+    answers: VecDeque<(Packet, TelemetrySlot)>,
 }
 
 impl Pauses {
@@ -35,12 +35,12 @@ impl Pauses {
     }
 
     /// The turns of flows that wait for their class.
-    pub(super) fn parked(&self) -> impl Iterator<Item = &Turn> {
+    pub(super) fn parked(&self) -> impl Iterator<Item = &RunQueueEntry> {
         self.flows.iter()
     }
 }
 
-impl<L> Hosts<L> {
+impl<L> PartitionHosts<L> {
     /// Returns the number of pauses of a host's NIC up to now, each class counted, and the time during which at least
     /// one class was paused.
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
@@ -88,13 +88,13 @@ impl HostState {
         self.call_answers();
         for (slot, flow) in flows {
             let Some(active) = &mut senders[slot as usize] else { continue };
-            if (active.flow, active.queued) != (flow, Queued::Parked) {
+            if (active.flow, active.queued) != (flow, SendQueue::PfcPaused) {
                 continue;
             }
             if self.is_paused(active.class) {
                 self.park(slot, active);
             } else {
-                active.queued = Queued::Ready;
+                active.queued = SendQueue::Runnable;
                 self.take_turn(slot, active);
             }
         }
@@ -102,13 +102,13 @@ impl HostState {
 
     /// Parks a flow if its class is paused when its turn comes.
     pub(super) fn park<L>(&mut self, slot: u32, active: &mut Active<L>) {
-        active.queued = Queued::Parked;
+        active.queued = SendQueue::PfcPaused;
         self.pauses.get_or_insert_default().flows.push_back((slot, active.flow));
     }
 
     /// Sends an acknowledgement or a notification, unless its class is paused or others of its class wait.
     #[inline(always)]
-    pub(super) fn answer(&mut self, packet: Packet, report: Report, wire: &mut impl Wire) {
+    pub(super) fn answer(&mut self, packet: Packet, report: TelemetrySlot, wire: &mut impl Nic) {
         let waits = self.paused | self.answering;
         if waits != 0 && waits >> self.class_of(&packet) & 1 != 0 {
             self.keep_answer(packet, report);
@@ -124,7 +124,7 @@ impl HostState {
     }
 
     #[cold]
-    fn keep_answer(&mut self, packet: Packet, report: Report) {
+    fn keep_answer(&mut self, packet: Packet, report: TelemetrySlot) {
         self.answering |= 1 << self.class_of(&packet);
         self.pauses.get_or_insert_default().answers.push_back((packet, report));
     }
@@ -139,7 +139,7 @@ impl HostState {
 
     /// Sends the first answer that may leave, in the turn of the answers. Returns whether there was one.
     #[cold]
-    pub(super) fn send_answer(&mut self, wire: &mut impl Wire) -> bool {
+    pub(super) fn send_answer(&mut self, wire: &mut impl Nic) -> bool {
         let Some(pauses) = &mut self.pauses else { return false };
         let (paused, control_first) = (self.paused, self.control_first);
         let class_of = |packet: &Packet| if control_first { 0 } else { packet.class() };
@@ -153,8 +153,8 @@ impl HostState {
 }
 
 #[inline(always)]
-fn hand_over(packet: Packet, report: Report, wire: &mut impl Wire) {
-    if report == Report::NONE {
+fn hand_over(packet: Packet, report: TelemetrySlot, wire: &mut impl Nic) {
+    if report == TelemetrySlot::NONE {
         wire.transmit(packet);
     } else {
         wire.transmit_with(packet, report);

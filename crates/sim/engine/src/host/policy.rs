@@ -2,9 +2,9 @@
 
 use experiment::{FlowSpec, Setup};
 use flow::credits::CreditConfig;
-use flow::{FlowConfig, LossTimer, Noise, Pacing, PathChoice, Recovery, SenderCoding};
+use flow::{FlowConfig, LoadBalancing, LossTimer, Noise, Pacing, Recovery, SenderCoding};
 use laws::credits::Credits;
-use laws::{ControlLaw, Path};
+use laws::{ControlLaw, PathInfo};
 use units::{Bytes, Span, mix64};
 
 /// The minimum wait of a flow under go-back-N beyond its base round trip before it sends everything again: the same as
@@ -24,11 +24,13 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     let paths = setup.paths(spec.src, spec.dst, payload);
     let quarter = paths.base_rtt.over(4);
     let reordering = host.reordering.unwrap_or(match (host.path, paths.longest_wait) {
-        (PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_), _) => quarter,
+        (LoadBalancing::PerFlow | LoadBalancing::AfterTimeout | LoadBalancing::Plb(_), _) => quarter,
         // Each subflow has a path, and finds its own losses.
-        (PathChoice::UnoLb(unolb), _) if unolb.own_laws => quarter,
-        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
-        (PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_), None) => host.rto_max,
+        (LoadBalancing::UnoLb(unolb), _) if unolb.own_laws => quarter,
+        (LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_) | LoadBalancing::UnoLb(_), Some(wait)) => {
+            quarter.max(wait)
+        }
+        (LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_) | LoadBalancing::UnoLb(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(Span::ZERO).max(quarter + paths.spread);
     let held_back = host.ack_delay.unwrap_or(quarter);
@@ -82,9 +84,10 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
 }
 
 /// Returns the configuration of a flow that is scheduled by credits.
-pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
+pub(super) fn credit_config(setup: &Setup, flow: u32, path: &PathInfo, credits: Credits) -> CreditConfig {
     // A probe finds losses only on the path that the data took.
-    let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::Reps(_) | PathChoice::UnoLb(_));
+    let one_path =
+        !matches!(setup.host.path, LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_) | LoadBalancing::UnoLb(_));
     let early_start = credits.early_start && one_path;
     CreditConfig {
         credits: Credits { early_start, ..credits },

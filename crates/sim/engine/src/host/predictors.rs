@@ -6,8 +6,8 @@ use laws::{ControlLaw, Hop};
 use units::{Bytes, Rate, Span, Time};
 
 use super::sending::Active;
-use super::{Hosts, Wire};
-use crate::packet::{Packet, Report};
+use super::{Nic, PartitionHosts};
+use crate::packet::{Packet, TelemetrySlot};
 
 /// The sender's knowledge at the departure of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,18 +36,18 @@ impl Note {
 impl<L: ControlLaw> Active<L> {
     /// Sends a packet, with the sender's present knowledge attached.
     #[inline(never)]
-    pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Wire) {
-        let delay = self.hold().and_then(flow::Hold::delay);
+    pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Nic) {
+        let delay = self.hold().and_then(flow::OnRampHold::delay);
         let rtt = self.edge.as_ref().and_then(|at| at.last_rtt);
         let report = wire.note(Note { left: now, delay, rtt }.to_hop());
         wire.transmit_with(packet, report);
     }
 }
 
-impl<L> Hosts<L> {
+impl<L> PartitionHosts<L> {
     /// Compares the sender's knowledge at a packet's departure with the packet's own delay.
     #[inline(never)]
-    pub(super) fn compare(&mut self, packet: &Packet, report: Report, wire: &mut impl Wire) {
+    pub(super) fn compare(&mut self, packet: &Packet, report: TelemetrySlot, wire: &mut impl Nic) {
         if let Some(note) = wire.hops(report).first().map(Note::from_hop) {
             let came = packet.time.since(note.left);
             if let Some(delay) = note.delay {

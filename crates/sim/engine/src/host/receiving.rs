@@ -1,15 +1,15 @@
 //! The receiving side: responses to packets, immediate or delayed.
 
-use experiment::{Cause, FlowId, FlowSpec, Setup};
-use flow::{AckHeader, DataHeader, PathChoice, Receiver, Reply};
+use experiment::{Dependency, FlowId, FlowSpec, Setup};
+use flow::{AckHeader, AckReply, DataHeader, LoadBalancing, Receiver};
 use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::{Span, Time};
 
 use super::calendar::Due;
-use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use super::{Context, HostState, NO_SLOT, Nic, PartitionHosts};
 use crate::body::Body;
-use crate::packet::{Header, Packet, Report};
+use crate::packet::{ForwardingHeader, Packet, TelemetrySlot};
 
 /// The receiver has everything and is gone.
 pub(super) const DONE: u32 = u32::MAX - 1;
@@ -23,11 +23,11 @@ pub(super) struct Receiving {
     /// The time at which the delayed acknowledgement is sent; [`Time::NEVER`] if there is none.
     flush_at: Time,
     ack_delay: Span,
-    notes: Option<Box<Notes>>,
+    notes: Option<Box<FeedbackState>>,
 }
 
 /// Receiver state for answers other than acknowledgements, and for reports.
-struct Notes {
+struct FeedbackState {
     /// The newest packet of a coded flow: requests for blocks take its reverse path.
     newest: Option<Packet>,
     /// The expiry of the first block's timer, if it is in the host's calendar; otherwise [`Time::NEVER`].
@@ -37,18 +37,18 @@ struct Notes {
     /// Data packets since the last OR-ACK.
     unanswered: u32,
     /// The reports of the ports that the packet held back passed.
-    report: Report,
+    report: TelemetrySlot,
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     #[inline(never)]
     pub(super) fn on_data<F>(
         &mut self,
         host: usize,
         packet: &Packet,
-        report: Report,
+        report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let setup = context.setup;
         let spec = &setup.flows[packet.flow as usize];
@@ -63,7 +63,7 @@ impl<L: ControlLaw> Hosts<L> {
         let state = &mut self.states[host];
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
-            let reply = Reply { seq, covers: 1, cumulative, marked, nack: false };
+            let reply = AckReply { seq, covers: 1, cumulative, marked, nack: false };
             state.answer(acknowledgement(packet, spec, reply, packet.time, setup), report, wire);
             return;
         }
@@ -80,8 +80,8 @@ impl<L: ControlLaw> Hosts<L> {
         }
         if let Some(reply) = replies[1] {
             // A request to retransmit concerns another packet than the one that arrived.
-            let goes = if reply.nack { Report::NONE } else { report };
-            forget(if reply.nack { report } else { Report::NONE }, wire);
+            let goes = if reply.nack { TelemetrySlot::NONE } else { report };
+            forget(if reply.nack { report } else { TelemetrySlot::NONE }, wire);
             state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
         }
         if spec.coded {
@@ -106,12 +106,12 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Handles the header of a packet with a payload that was trimmed by a switch.
-    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn on_trimmed(&mut self, host: usize, header: &Packet, setup: &Setup, wire: &mut impl Nic) {
         let spec = &setup.flows[header.flow as usize];
         let mut slot = self.receiver_of[header.flow as usize];
         if slot == DONE {
             let answer = last_acknowledgement(header, spec, setup);
-            return self.states[host].answer(answer, Report::NONE, wire);
+            return self.states[host].answer(answer, TelemetrySlot::NONE, wire);
         }
         if slot == NO_SLOT {
             slot = self.new_receiver(header, spec, setup);
@@ -126,7 +126,7 @@ impl<L: ControlLaw> Hosts<L> {
             state.answer(acknowledgement(&receiving.held_back, spec, flushed, header.time, setup), report, wire);
         }
         if let Some(reply) = reply {
-            state.answer(acknowledgement(header, spec, reply, header.time, setup), Report::NONE, wire);
+            state.answer(acknowledgement(header, spec, reply, header.time, setup), TelemetrySlot::NONE, wire);
         }
     }
 
@@ -138,12 +138,12 @@ impl<L: ControlLaw> Hosts<L> {
         slot: u32,
         packet: &Packet,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         self.receivers[slot as usize] = None;
         self.free_receivers.push(slot);
         self.receiver_of[packet.flow as usize] = DONE;
-        self.happened(host, Cause::Received(FlowId(packet.flow)), packet.time, context);
+        self.happened(host, Dependency::Received(FlowId(packet.flow)), packet.time, context);
         if !self.answering.is_empty() {
             self.end_answering(host, packet.flow, wire);
         }
@@ -167,9 +167,9 @@ impl<L: ControlLaw> Hosts<L> {
             (Some(blocks), Some(timer)) => {
                 let subflows = match host.path {
                     _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
-                    PathChoice::PerPacket(_) | PathChoice::Reps(_) => 0,
-                    PathChoice::UnoLb(unolb) => unolb.subflows,
-                    PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
+                    LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_) => 0,
+                    LoadBalancing::UnoLb(unolb) => unolb.subflows,
+                    LoadBalancing::PerFlow | LoadBalancing::AfterTimeout | LoadBalancing::Plb(_) => 1,
                 };
                 Receiver::coded(blocks, host.ack_every, timer, subflows, setup.history())
             }
@@ -183,7 +183,13 @@ impl<L: ControlLaw> Hosts<L> {
             ack_delay,
             notes: takes_notes.then(|| {
                 let notifier = host.cnp.map(|cnp| Generator::new(cnp.interval));
-                Box::new(Notes { newest: None, blocks_at: Time::NEVER, notifier, unanswered: 0, report: Report::NONE })
+                Box::new(FeedbackState {
+                    newest: None,
+                    blocks_at: Time::NEVER,
+                    notifier,
+                    unanswered: 0,
+                    report: TelemetrySlot::NONE,
+                })
             }),
         });
         self.receiver_of[packet.flow as usize] = slot;
@@ -191,7 +197,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Sends a flow's delayed acknowledgements now. Returns the number below which every packet has arrived.
-    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Wire) -> u32 {
+    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Nic) -> u32 {
         match self.receiver_of[flow as usize] {
             NO_SLOT => 0,
             DONE => setup.packets(&setup.flows[flow as usize]),
@@ -207,7 +213,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Sends an acknowledgement at the end of its delay, if it is still held back.
-    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Nic) {
         let slot = self.receiver_of[flow as usize];
         let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
         let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
@@ -215,7 +221,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Handles the timer of a block, if it is the one that was set last.
-    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Nic) {
         let slot = self.receiver_of[flow as usize];
         let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
@@ -241,7 +247,7 @@ impl Receiving {
     }
 
     /// Sends the acknowledgement that is held back.
-    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Nic) {
         self.flush_at = Time::NEVER;
         if let Some(reply) = self.receiver.flush() {
             let report = self.take_report();
@@ -255,7 +261,7 @@ impl Receiving {
 
     /// Requests the blocks that are due after the arrival of `packet`, and sets the timer of the next one.
     #[inline(never)]
-    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Nic) {
         let Some(notes) = &mut self.notes else { return };
         notes.newest = packet.copied().or(notes.newest);
         let Some(newest) = notes.newest else { return };
@@ -263,7 +269,7 @@ impl Receiving {
         let spec = &setup.flows[self.flow as usize];
         while let Some(nack) = self.receiver.next_nack(now) {
             let request = answer_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
-            state.answer(request, Report::NONE, wire);
+            state.answer(request, TelemetrySlot::NONE, wire);
         }
         let alarm = self.receiver.block_alarm();
         if alarm < notes.blocks_at {
@@ -275,7 +281,7 @@ impl Receiving {
     /// Stores a packet as the newest one with a delayed acknowledgement, with its report, and drops the reports that no
     /// acknowledgement will carry. Returns whether an acknowledgement is held back.
     #[inline]
-    fn hold_back(&mut self, packet: &Packet, report: Report, is_answered: bool, wire: &mut impl Wire) -> bool {
+    fn hold_back(&mut self, packet: &Packet, report: TelemetrySlot, is_answered: bool, wire: &mut impl Nic) -> bool {
         let holds_back = self.receiver.holds_back();
         if !is_answered {
             let mut unused = report;
@@ -293,12 +299,14 @@ impl Receiving {
         holds_back
     }
 
-    fn take_report(&mut self) -> Report {
-        self.notes.as_mut().map_or(Report::NONE, |notes| std::mem::replace(&mut notes.report, Report::NONE))
+    fn take_report(&mut self) -> TelemetrySlot {
+        self.notes
+            .as_mut()
+            .map_or(TelemetrySlot::NONE, |notes| std::mem::replace(&mut notes.report, TelemetrySlot::NONE))
     }
 }
 
-impl Notes {
+impl FeedbackState {
     /// Answers a packet by other packets than acknowledgements, before it is acknowledged: the NIC does that (On-Ramp's
     /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends the state that could use the answer.
     fn answer_apart(
@@ -307,13 +315,13 @@ impl Notes {
         spec: &FlowSpec,
         setup: &Setup,
         state: &mut HostState,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let now = packet.time;
         let (seq, attempt) = packet.transmission();
         let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
-            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), Report::NONE, wire);
+            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), TelemetrySlot::NONE, wire);
         }
         if let Some(on_ramp) = setup.host.on_ramp
             && spec.on_ramp
@@ -323,22 +331,22 @@ impl Notes {
                 self.unanswered = 0;
                 let or_ack = Body::OrAck { seq, attempt, clock_ns: setup.clock_ns(spec.dst, now) };
                 state.or_acks += 1;
-                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), Report::NONE, wire);
+                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), TelemetrySlot::NONE, wire);
             }
         }
     }
 }
 
-fn forget(report: Report, wire: &mut impl Wire) {
-    if report != Report::NONE {
+fn forget(report: TelemetrySlot, wire: &mut impl Nic) {
+    if report != TelemetrySlot::NONE {
         wire.forget(report);
     }
 }
 
 /// Returns the acknowledgement of a data packet, on the path determined by the packet's entropy.
 #[inline]
-fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: Reply, now: Time, setup: &Setup) -> Packet {
-    let Reply { seq, covers, cumulative, marked, nack } = reply;
+fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: AckReply, now: Time, setup: &Setup) -> Packet {
+    let AckReply { seq, covers, cumulative, marked, nack } = reply;
     let (_, attempt) = packet.transmission();
     let header = AckHeader { seq, covers, cumulative, marked, attempt };
     let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
@@ -355,7 +363,7 @@ pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Set
 /// Returns a receiver's answer to a packet, on the path determined by the packet's entropy.
 #[inline(always)]
 fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
-    let header = Header {
+    let header = ForwardingHeader {
         time: now,
         flow: packet.flow,
         dst: spec.src.0,

@@ -4,29 +4,29 @@ use std::cmp::Reverse;
 
 use experiment::{FlowId, FlowOutcome, FlowSample, Setup};
 use flow::credits::Scheduling;
-use flow::{Edge, FlowStats, SendState, Sender};
+use flow::{FlowStats, HostShim, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
 use super::calendar::Due;
 use super::edge::AtEdge;
 use super::pauses::ANSWERS;
-use super::{Context, HostState, Hosts, Wire};
+use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
-use crate::packet::{Header, Packet};
+use crate::packet::{ForwardingHeader, Packet};
 use crate::ticks::Ticks;
 
 /// The queue of a sending flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Queued {
-    Nowhere,
+pub(super) enum SendQueue {
+    Idle,
     /// The flow is in the run queue; when its turn comes it may send, if it is still allowed to.
-    Ready,
+    Runnable,
     /// The same, and nothing can have changed since it was polled.
-    Sure,
+    Confirmed,
     Paced,
     /// Its class is paused.
-    Parked,
+    PfcPaused,
 }
 
 pub(super) struct Active<L> {
@@ -37,7 +37,7 @@ pub(super) struct Active<L> {
     /// Set if its packets' entropies alone select their paths: it shares them with other flows of the connection.
     pub(super) pinned: bool,
     pub(super) dst: u32,
-    pub(super) queued: Queued,
+    pub(super) queued: SendQueue,
     pub(super) class: u8,
     /// The time at which the flow's valid timer fires; entries at other times are outdated.
     pub(super) armed: Time,
@@ -52,9 +52,9 @@ pub(super) struct Active<L> {
     pub(super) by_size: bool,
 }
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     #[inline]
-    pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
+    pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Nic) {
         let state = &mut self.states[host];
         while let Some(&Reverse((time, flow, slot))) = state.paced.peek() {
             if time > now {
@@ -62,7 +62,7 @@ impl<L: ControlLaw> Hosts<L> {
             }
             state.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
-                && (active.flow, active.queued) == (flow, Queued::Paced)
+                && (active.flow, active.queued) == (flow, SendQueue::Paced)
                 && active.edge.as_ref().is_none_or(|edge| edge.paced_at == time)
             {
                 state.make_ready(slot, active);
@@ -75,15 +75,15 @@ impl<L: ControlLaw> Hosts<L> {
                 }
                 continue;
             };
-            if active.flow != flow || !matches!(active.queued, Queued::Ready | Queued::Sure) {
+            if active.flow != flow || !matches!(active.queued, SendQueue::Runnable | SendQueue::Confirmed) {
                 continue;
             }
             if state.paused != 0 && state.is_paused(active.class) {
                 state.park(slot, active);
                 continue;
             }
-            let is_sure = active.queued == Queued::Sure;
-            active.queued = Queued::Nowhere;
+            let is_sure = active.queued == SendQueue::Confirmed;
+            active.queued = SendQueue::Idle;
             debug_assert!(!is_sure || active.poll(now) == SendState::Now, "flow {flow} was sure to send");
             match if is_sure { SendState::Now } else { active.poll(now) } {
                 SendState::Now => {
@@ -99,7 +99,7 @@ impl<L: ControlLaw> Hosts<L> {
                         state.call(active, now);
                     }
                     if active.keeps_turn(size, context.setup) {
-                        active.queued = Queued::Ready;
+                        active.queued = SendQueue::Runnable;
                         state.ready.push_front((slot, flow));
                     } else if active.edge.is_none() {
                         state.queue_as(slot, active, then);
@@ -131,17 +131,17 @@ impl HostState {
                 self.make_ready(slot, active);
                 // An edge has times of its own.
                 if active.edge.is_none() {
-                    active.queued = Queued::Sure;
+                    active.queued = SendQueue::Confirmed;
                 }
             }
             SendState::At(time) => self.pace(slot, active, time),
-            SendState::Blocked => active.queued = Queued::Nowhere,
+            SendState::Blocked => active.queued = SendQueue::Idle,
         }
     }
 
     #[inline(always)]
     pub(super) fn make_ready<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>) {
-        active.queued = Queued::Ready;
+        active.queued = SendQueue::Runnable;
         self.take_turn(slot, active);
     }
 
@@ -157,7 +157,7 @@ impl HostState {
 
     #[inline(always)]
     fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
-        active.queued = Queued::Paced;
+        active.queued = SendQueue::Paced;
         self.paced.push(Reverse((time, active.flow, slot)));
         if let Some(edge) = &mut active.edge {
             edge.paced_at = time;
@@ -172,10 +172,10 @@ impl HostState {
         if timer < active.armed {
             self.arm(active, timer);
         }
-        if active.queued == Queued::Nowhere {
+        if active.queued == SendQueue::Idle {
             self.queue(slot, active, now);
-        } else if active.queued == Queued::Sure {
-            active.queued = Queued::Ready;
+        } else if active.queued == SendQueue::Confirmed {
+            active.queued = SendQueue::Runnable;
         } else if active.edge.is_some() {
             self.requeue(slot, active, now);
         }
@@ -194,7 +194,7 @@ impl HostState {
     #[inline(never)]
     fn requeue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
         active.release(now);
-        if active.queued != Queued::Paced {
+        if active.queued != SendQueue::Paced {
             return;
         }
         match active.poll(now) {
@@ -213,7 +213,7 @@ impl<L: ControlLaw> Active<L> {
         if !self.by_size {
             return self.sent;
         }
-        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, Edge::waits);
+        let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref()).map_or(Bytes::ZERO, HostShim::waits);
         self.sender.unsent() + at_edge
     }
 
@@ -222,7 +222,7 @@ impl<L: ControlLaw> Active<L> {
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
         let Scheduling { segment, credit } = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
-        let header = Header {
+        let header = ForwardingHeader {
             time: now,
             flow: self.flow,
             dst: self.dst,
@@ -258,7 +258,7 @@ impl<L: ControlLaw> Active<L> {
                 flow: FlowId(self.flow),
                 sent: self.sent,
                 delivered: self.sender.delivered(),
-                window: self.sender.permit().window,
+                window: self.sender.send_limits().window,
                 rtt: self.sender.smoothed_rtt(),
                 trace,
             });

@@ -1,21 +1,21 @@
 //! Packets that are neither data nor acknowledgements: requests to send again, notifications, OR-ACKs, pauses.
 
 use experiment::FlowSpec;
-use laws::{ControlLaw, Hop, Notification, Path};
+use laws::{ControlLaw, Hop, Notification, PathInfo};
 
-use super::{Context, Hosts, NO_SLOT, Wire};
+use super::{Context, NO_SLOT, Nic, PartitionHosts};
 use crate::body::Body;
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TelemetrySlot};
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     #[inline(never)]
-    pub(super) fn on_signal<F: Fn(&FlowSpec, &Path) -> L>(
+    pub(super) fn on_signal<F: Fn(&FlowSpec, &PathInfo) -> L>(
         &mut self,
         host: usize,
         packet: &Packet,
-        report: Report,
+        report: TelemetrySlot,
         context: &Context<F>,
-        wire: &mut impl Wire,
+        wire: &mut impl Nic,
     ) {
         let state = &mut self.states[host];
         match packet.body() {
@@ -35,11 +35,11 @@ impl<L: ControlLaw> Hosts<L> {
             | Body::DirectCnp
             | Body::DirectInt { .. }
             | Body::OrAck { .. } => {
-                let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
+                let hops = if report == TelemetrySlot::NONE { &[] } else { wire.hops(report) };
                 self.tell_sender(host, packet, hops, context);
             }
         }
-        if report != Report::NONE {
+        if report != TelemetrySlot::NONE {
             wire.forget(report);
         }
     }

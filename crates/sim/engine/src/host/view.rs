@@ -4,10 +4,10 @@ use experiment::{SenderView, SenderWait};
 use laws::ControlLaw;
 use units::{Bytes, Time};
 
-use super::Hosts;
-use super::sending::{Active, Queued};
+use super::PartitionHosts;
+use super::sending::{Active, SendQueue};
 
-impl<L: ControlLaw> Hosts<L> {
+impl<L: ControlLaw> PartitionHosts<L> {
     /// The state of a flow's sender, if it is open here.
     pub(crate) fn view(&mut self, flow: u32, now: Time) -> Option<SenderView> {
         let slot = *self.sender_of.get(flow as usize)?;
@@ -16,7 +16,7 @@ impl<L: ControlLaw> Hosts<L> {
         let (timeouts, retransmits) = (stats.timeouts, stats.retransmits);
         Some(SenderView {
             waits: active.waits(now),
-            window: active.sender.permit().window,
+            window: active.sender.send_limits().window,
             delivered: active.sender.delivered(),
             timeouts,
             retransmits,
@@ -29,15 +29,15 @@ impl<L: ControlLaw> Active<L> {
     /// Returns the condition that the next packet waits for. Polls nothing, so recording does not change the run.
     fn waits(&mut self, now: Time) -> SenderWait {
         match self.queued {
-            Queued::Ready | Queued::Sure => SenderWait::Nic,
-            Queued::Parked => SenderWait::Pause,
-            Queued::Paced => {
+            SendQueue::Runnable | SendQueue::Confirmed => SenderWait::Nic,
+            SendQueue::PfcPaused => SenderWait::Pause,
+            SendQueue::Paced => {
                 let until = self.edge.as_ref().map_or_else(|| self.sender.next_send(), |edge| edge.paced_at);
                 let held = self.hold().is_some_and(|hold| hold.until() > now && hold.until() >= until);
                 if held { SenderWait::Hold { until } } else { SenderWait::Pacer { until } }
             }
-            Queued::Nowhere if self.scheduled().is_some() => SenderWait::Credit,
-            Queued::Nowhere => {
+            SendQueue::Idle if self.scheduled().is_some() => SenderWait::Credit,
+            SendQueue::Idle => {
                 let at_edge = self.edge.as_ref().and_then(|at| at.edge.as_ref());
                 let has_packet = at_edge.is_some_and(|edge| edge.waits() > Bytes::ZERO);
                 let has_data = has_packet || self.sender.next_bytes().is_some();

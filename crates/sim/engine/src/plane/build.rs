@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use experiment::{RecordConfig, Setup, Ties};
-use fabric::{LinkId, NodeId, NodeKind, Port, PortExtras, PortMode, PortParams, Service, switch_salt};
+use experiment::{RecordConfig, Setup, TieBreak};
+use fabric::{LinkId, NodeId, NodeKind, Port, PortExtras, PortMode, PortParams, PortService, switch_salt};
 use units::{Span, Time, mix64};
 
 use super::{Extended, Plane};
 use crate::fifo::Fifos;
 use crate::layout::Layout;
-use crate::links::{Egress, Failing, Links, Mail, NO_FIFO, Overtaken, Salts, Toll, Way};
+use crate::links::{Egress, Failing, LinkDestination, Links, LossCounters, Mail, NO_FIFO, PriorityBacklog, Salts};
 use crate::merge::Entrants;
 use crate::recorder::Recorder;
 use crate::reports::Reports;
 use crate::schedule::Schedule;
-use crate::shared::SharedNode;
+use crate::shared_buffer::SharedBufferNode;
 use crate::ticks::Ticks;
-use crate::ties::Since;
+use crate::tie_break::ScheduleKey;
 
 impl Plane {
     pub(crate) fn new(
@@ -41,15 +41,15 @@ impl Plane {
             let to = layout.partition_of(details.to);
             let (fifo, node) = (layout.fifo_of[link as usize], details.to.0 - layout.node_start[to]);
             let way = if to == index {
-                Way::to_node(node, fifo)
+                LinkDestination::to_node(node, fifo)
             } else {
                 outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new(), since: Vec::new() });
-                Way::to_outbox(outboxes.len() as u32 - 1)
+                LinkDestination::to_outbox(outboxes.len() as u32 - 1)
             };
             let config = network.port(LinkId(link)).config();
             let sampled = setup.series.samples(LinkId(link));
             let fails = network.outages(LinkId(link)).is_some();
-            let service = if sampled || fails { Service::Extended } else { Service::Configured };
+            let service = if sampled || fails { PortService::Extended } else { PortService::Configured };
             let from = network.nodes()[details.from.index()].kind;
             let mode = match from {
                 NodeKind::Host(_) => PortMode::of_nic(config, service),
@@ -58,7 +58,7 @@ impl Plane {
                 NodeKind::Switch => PortMode::of_switch(config, service),
             };
             let keeps_data = mode == PortMode::Priority;
-            overtaken.push(Overtaken {
+            overtaken.push(PriorityBacklog {
                 served_at: Time::ZERO,
                 fifo: if keeps_data { fifos } else { NO_FIFO },
                 listed: false,
@@ -87,7 +87,8 @@ impl Plane {
         let schedule = Schedule::new(nodes, window);
         for node in first_node..end_node {
             if setup.shares(NodeId(node)) {
-                let switch = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
+                let switch =
+                    SharedBufferNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
                 shared_of[(node - first_node) as usize] = Some(shared.len() as u32);
                 shared.push(switch);
             }
@@ -103,12 +104,12 @@ impl Plane {
             links: Links {
                 egress,
                 overtaken,
-                fifos: Fifos::new(fifos as usize, setup.carries_reports(), setup.ties == Ties::Scheduled),
+                fifos: Fifos::new(fifos as usize, setup.carries_reports(), setup.ties == TieBreak::Scheduled),
                 outboxes,
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),
-                since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
-                toll: Toll::new(
+                since: (setup.ties == TieBreak::Scheduled).then_some(ScheduleKey::BEGINNING),
+                toll: LossCounters::new(
                     first_link..end_link,
                     setup.flows.len(),
                     recorder.as_ref().map(|recorder| Box::new(recorder.loss_log())),

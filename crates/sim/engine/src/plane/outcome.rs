@@ -6,7 +6,7 @@ use units::{Bytes, Time};
 
 use super::Plane;
 use crate::links::Egress;
-use crate::shared::SharedNode;
+use crate::shared_buffer::SharedBufferNode;
 
 impl Plane {
     /// Checks a node's links and ports once it has run up to `now`. Returns how many entries it examined.
@@ -28,7 +28,7 @@ impl Plane {
             }
         }
         let shared = self.shared_of[node].map(|place| &self.shared[place as usize]);
-        Ok(examined + shared.map_or(Ok(0), SharedNode::check)?)
+        Ok(examined + shared.map_or(Ok(0), SharedBufferNode::check)?)
     }
 
     /// The links' outcomes, in order, from the partition's first link on.
@@ -72,14 +72,14 @@ impl Plane {
     /// Data packets on links and in switches, without those that are lost already.
     pub(crate) fn data_in_flight(&self) -> u64 {
         let waiting = self.extended.iter().flat_map(|extended| extended.extras.waiting());
-        let shared = self.shared.iter().flat_map(SharedNode::waiting);
+        let shared = self.shared.iter().flat_map(SharedBufferNode::waiting);
         let packets = self.links.fifos.packets().chain(waiting).chain(shared);
         packets.filter(|packet| packet.is_data()).count() as u64
     }
 
     /// Returns the outcomes of switches that share their buffer.
     pub(crate) fn switches(&self) -> impl Iterator<Item = SwitchOutcome> + '_ {
-        self.shared.iter().map(SharedNode::outcome)
+        self.shared.iter().map(SharedBufferNode::outcome)
     }
 
     /// Returns the pauses of sampled ports, up to `end`.

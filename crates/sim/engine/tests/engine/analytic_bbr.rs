@@ -2,30 +2,30 @@
 //! round trip every ten seconds. Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
 #![allow(clippy::unwrap_used)]
 
-use crate::analytic_support::{PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, pipe_packets, pipes};
+use crate::analytic_support::{PACKET, PAYLOAD, QueueSamples, bottleneck, goodput, jain, off, pipe_packets, pipes};
 use crate::common::{flow, run, setup};
 use experiment::{FlowId, FlowSpec, Outcome, SeriesConfig};
 use fabric::PortConfig;
 use flow::LossTimer;
-use laws::catalog::{Kind, Value, build};
+use laws::catalog::{LawKind, ParamValue, build};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 // Results of `n` BBR flows over the last 70 % of a run.
-struct Shared {
+struct SharedLink {
     outcome: Outcome,
     utilisation: f64,
     jain: f64,
-    queue: Queue,
+    queue: QueueSamples,
     pipe: f64,
 }
 
-type Setting = (&'static str, Value);
+type Setting = (&'static str, ParamValue);
 
-fn share(rate: Rate, rtt: Span, n: u16, run_time: Span, changed: &[Setting]) -> Shared {
+fn share(rate: Rate, rtt: Span, n: u16, run_time: Span, changed: &[Setting]) -> SharedLink {
     share_over(Bytes::new(4 * rate.bytes_in(rtt).get()), rate, rtt, n, run_time, changed)
 }
 
-fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span, changed: &[Setting]) -> Shared {
+fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span, changed: &[Setting]) -> SharedLink {
     let port = PortConfig { buffer, ..PortConfig::new(rate, Span::ZERO) };
     let network = pipes(&port, Rate::from_bps(rate.bps() * 2), 4_160, &vec![rtt; n.into()]);
     let flows = (0..n).map(|i| FlowSpec { kind: i, ..flow(i.into(), u32::from(n + i), 1 << 40) }).collect();
@@ -39,12 +39,13 @@ fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span, chan
         ..SeriesConfig::default()
     };
     // Flows that probe in step would see each other's probes as their own.
-    let settings = |spec: &FlowSpec| [changed, &[("cycle_seed", Value::Count(spec.kind.into()))]].concat();
-    let outcome = engine::run(&setup, 1, |spec, path| build(Kind::Bbr, path, &settings(spec)).unwrap(), &mut |_| true);
+    let settings = |spec: &FlowSpec| [changed, &[("cycle_seed", ParamValue::Count(spec.kind.into()))]].concat();
+    let outcome =
+        engine::run(&setup, 1, |spec, path| build(LawKind::Bbr, path, &settings(spec)).unwrap(), &mut |_| true);
     let (from, to) = (Time::ZERO + interval.times(3_000), Time::ZERO + interval.times(9_999));
     let rates: Vec<f64> = (0..n.into()).map(|f| goodput(&outcome, f, from, to)).collect();
     let utilisation = rates.iter().sum::<f64>() / rate.bps() as f64 * PACKET / PAYLOAD;
-    let (queue, pipe) = (Queue::of(&outcome, link, from), pipe_packets(&setup, 0));
+    let (queue, pipe) = (QueueSamples::of(&outcome, link, from), pipe_packets(&setup, 0));
     println!(
         "{n} flows, {rate}, {rtt}: utilisation {utilisation:.4}, Jain {:.4}, queue median {:.2} mean {:.2} max {:.2} \
          packets, BDP {pipe:.1}",
@@ -53,7 +54,7 @@ fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span, chan
         queue.mean(),
         queue.quantile(1.0)
     );
-    Shared { jain: jain(&rates), outcome, utilisation, queue, pipe }
+    SharedLink { jain: jain(&rates), outcome, utilisation, queue, pipe }
 }
 
 // Paced at 99 % of the measured bandwidth a flow leaves 1 % of the pipe in the six round trips of a cycle at gain 1. Its
@@ -83,7 +84,7 @@ fn bbr_alone_fills_the_pipe_but_for_its_margin_and_leaves_the_queue_empty() {
     }
 }
 
-const MARGIN_OFF: Setting = ("pacing_margin", Value::Fraction(Frac::ZERO));
+const MARGIN_OFF: Setting = ("pacing_margin", ParamValue::Fraction(Frac::ZERO));
 
 // min_rtt ages in 10 s; then at most four packets are in flight for 200 ms and a round trip. Without the margin a queue of
 // a fraction of a packet stays, so the smallest round trip is not met between probes. Over 45 s the probe comes
@@ -118,7 +119,7 @@ fn two_bbr_flows_share_and_queue_a_bdp() {
         (Rate::from_gbps(10), Span::from_us(100), Span::from_ms(50)),
         (Rate::from_mbps(100), Span::from_ms(20), Span::from_s(30)),
     ] {
-        let shared = share(rate, rtt, 2, run_time, &[("ack_aggregation", Value::Switch(false))]);
+        let shared = share(rate, rtt, 2, run_time, &[("ack_aggregation", ParamValue::Switch(false))]);
         assert!(shared.jain > 0.95);
         assert!(shared.utilisation > 0.97);
         assert!(off(shared.queue.mean(), shared.pipe) < 0.15);
@@ -184,7 +185,7 @@ fn timers_of_packets_do_not_prolong_startup() {
         let mut setup = setup(network, flows, Time::from_ms(1_000));
         setup.host.loss_timer = loss_timer;
         setup.series = SeriesConfig { interval: rtt, flows: (0..4).map(FlowId).collect(), ..SeriesConfig::default() };
-        let outcome = run(&setup, Kind::Bbr, &[]);
+        let outcome = run(&setup, LawKind::Bbr, &[]);
         let stats = outcome.flows.iter().map(|flow| (flow.stats.timeouts, flow.stats.retransmits));
         let (timeouts, resent) = stats.fold((0, 0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
         println!("{loss_timer:?}: {timeouts} timeouts, {resent} packets sent again");

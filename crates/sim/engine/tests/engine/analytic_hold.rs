@@ -5,12 +5,12 @@
 //! one-way delay grows by r = s / c - 1 of the time; while it is held, it falls by the time. Without other traffic the
 //! rest of the delay, and B, the way back, are constant.
 
-use crate::analytic_support::Queue;
+use crate::analytic_support::QueueSamples;
 use crate::common;
 use experiment::{FlowId, FlowSpec, OnRampConfig, Outcome, SeriesConfig, Setup};
 use fabric::{LinkId, PortConfig};
-use laws::catalog::{Kind, Value};
-use laws::on_ramp::Params;
+use laws::catalog::{LawKind, ParamValue};
+use laws::on_ramp::OnRampParams;
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const DATA: Bytes = Bytes::new(4_160);
@@ -36,22 +36,22 @@ fn case(flows: u32, bottleneck: Rate, delay: Span, threshold: Span, strawman: bo
     let network = fabric::topology::single_switch(&fabric::topology::SingleSwitch { hosts }).unwrap();
     let spec = |src| FlowSpec { on_ramp: true, ..common::flow(src, 0, 1 << 40) };
     let mut setup = common::setup(network, (1..=flows).map(spec).collect(), Time::from_ms(20));
-    let params = Params { threshold, gain: Params::GAIN, strawman };
+    let params = OnRampParams { threshold, gain: OnRampParams::GAIN, strawman };
     setup.host.on_ramp = Some(OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
     setup.host.rto_min = Some(Span::from_s(1));
     let up = setup.network.uplink(fabric::HostId(0));
     let down = setup.network.links()[up.index()].reverse;
     let flows = (0..flows).map(FlowId).collect();
     setup.series = SeriesConfig { interval: Span::from_us(1), ports: vec![down], flows, ..SeriesConfig::default() };
-    let service = [SENDER, bottleneck].map(|rate| rate.time_for(DATA));
+    let service = [SENDER, bottleneck].map(|rate| rate.tx_time(DATA));
     let base = delay.times(2) + service[0] + service[1];
-    let back = delay.times(2) + SENDER.time_for(OR_ACK).times(2);
+    let back = delay.times(2) + SENDER.tx_time(OR_ACK).times(2);
     Case { setup, down, service, base, back }
 }
 
 impl Case {
     fn run(&self) -> Outcome {
-        common::run(&self.setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))])
+        common::run(&self.setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))])
     }
 }
 
@@ -81,7 +81,7 @@ fn one_flow_is_over_the_threshold_by_no_more_than_the_lag_allows() {
             let r = case.service[1].ps() as f64 / case.service[0].ps() as f64 - 1.0;
             let ns = |span: Span| span.ps() as f64 / 1e3;
             // An OR-ACK may wait for an acknowledgement on each of its two links, and clocks are cut to nanoseconds.
-            let waits = 2.0 * ns(SENDER.time_for(Bytes::new(64))) + 1.0;
+            let waits = 2.0 * ns(SENDER.tx_time(Bytes::new(64))) + 1.0;
             // A packet's time until the next one leaves, and one for the part of a packet that its last one is.
             let lag = ns(case.back + case.service[0].times(2)) + waits;
             let (delays, held) = (trace(&outcome, "owd_ns"), trace(&outcome, "held_ns"));
@@ -126,10 +126,10 @@ fn the_strawman_undershoots_by_a_round_trip_and_the_final_version_less() {
             if let Some(on_ramp) = &mut case.setup.host.on_ramp {
                 on_ramp.params.gain = gain;
             }
-            let queue = Queue::of(&case.run(), case.down, Time::from_ms(1));
+            let queue = QueueSamples::of(&case.run(), case.down, Time::from_ms(1));
             (1.0 - queue.busy(), case)
         };
-        let (strawman, case) = rests(true, Params::GAIN);
+        let (strawman, case) = rests(true, OnRampParams::GAIN);
         let us = |span: Span| span.ps() as f64 / 1e6;
         let [sent, served] = case.service.map(us);
         let rest = us(case.base + case.back) - served;
@@ -138,7 +138,7 @@ fn the_strawman_undershoots_by_a_round_trip_and_the_final_version_less() {
         let longest = (us(threshold) + us(case.back)) * 2.0;
         let cycle = rest + (us(threshold) - us(case.base)) * served / (served - sent) + longest * served / sent;
         assert!(strawman >= rest / cycle, "{threshold}: the bottleneck rests for {strawman}, not {}", rest / cycle);
-        let [exact, learnt] = [Frac::ZERO, Params::GAIN].map(|gain| rests(false, gain).0);
+        let [exact, learnt] = [Frac::ZERO, OnRampParams::GAIN].map(|gain| rests(false, gain).0);
         assert!(exact <= 0.0 && learnt < strawman, "{threshold}: {exact}, {learnt} and {strawman}");
     }
 }
@@ -152,9 +152,12 @@ fn two_flows_run_the_queue_dry_under_the_strawman_alone() {
         let mut case = case(2, SENDER, Span::from_us(5), Span::from_us(50), strawman);
         case.setup.stop = Time::from_ms(100);
         (case.setup.host.segment, case.setup.host.small_queue) = (64_000, Some(Bytes::new(256_000)));
-        let outcome = common::run(&case.setup, Kind::Cubic, &[]);
+        let outcome = common::run(&case.setup, LawKind::Cubic, &[]);
         // In packets of 3.3 us.
-        (Queue::of(&outcome, case.down, Time::from_ms(20)), (Span::from_us(50) - case.base).ps() as f64 / 3.328e6)
+        (
+            QueueSamples::of(&outcome, case.down, Time::from_ms(20)),
+            (Span::from_us(50) - case.base).ps() as f64 / 3.328e6,
+        )
     };
     let ((strawman, _), (last, target)) = (queue(true), queue(false));
     assert!(strawman.busy() < 0.9, "{}", strawman.busy());

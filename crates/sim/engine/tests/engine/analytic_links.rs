@@ -8,11 +8,11 @@ use crate::common::{flow, run, setup};
 use experiment::{FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{HostId, InService, MarkAt, PortConfig};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
-const HUGE: (&str, Value) = ("window", Value::Bytes(Bytes::new(1 << 40)));
+const HUGE: (&str, ParamValue) = ("window", ParamValue::Bytes(Bytes::new(1 << 40)));
 
 // goodput = min(C * p / (p + h), W / RTT): the link to within its headers, or a window a round trip (Little's
 // law). The window that divides the two is C * RTT * p / (p + h); tested are just over it, half of it, and no limit.
@@ -51,7 +51,7 @@ fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
             let full = rate.bps() as f64 * seconds(base) / 8.0 * share;
             let packets = (full * fill / f64::from(mss)).ceil();
             let window = Bytes::new(if fill > 1.0 { 1 << 40 } else { packets as u64 * u64::from(mss) });
-            let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(window))]);
+            let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(window))]);
             let measured = goodput(&outcome, 0, from, to);
             let theory = (rate.bps() as f64 * share).min(window.get() as f64 * 8.0 / seconds(base));
             let off = off(measured, theory);
@@ -102,7 +102,7 @@ fn assert_ideal(network: fabric::Network, pairs: &[(u32, u32)], sizes: &[u64], a
         }
     }
     let setup = setup(network, flows, start);
-    let outcome = run(&setup, Kind::Fixed, &[HUGE]);
+    let outcome = run(&setup, LawKind::Fixed, &[HUGE]);
     for (spec, end) in setup.flows.iter().zip(&outcome.flows) {
         let ideal = setup.ideal(spec);
         assert_eq!(end.completed.since(end.started), ideal + acks_wait(&setup, spec), "{spec:?}");
@@ -162,7 +162,7 @@ proptest! {
         });
         let mut setup = setup(network.unwrap(), vec![flow(0, 1, size)], Time::from_ms(2_000));
         setup.host = HostConfig { mss, header, ack_size, ..setup.host };
-        let outcome = run(&setup, Kind::Fixed, &[HUGE]);
+        let outcome = run(&setup, LawKind::Fixed, &[HUGE]);
         let spec = &setup.flows[0];
         prop_assert_eq!(outcome.flows[0].completed.since(Time::ZERO), setup.ideal(spec) + acks_wait(&setup, spec));
     }
@@ -173,7 +173,7 @@ fn overloaded_incast(port: &PortConfig) -> (Setup, experiment::Outcome) {
     let nic = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
     let network = single_switch(&SingleSwitch { hosts: vec![(nic, *port); 17] }).unwrap();
     let setup = setup(network, (1..17).map(|src| flow(src, 0, 2_000_000)).collect(), Time::from_us(400));
-    let outcome = run(&setup, Kind::Fixed, &[HUGE]);
+    let outcome = run(&setup, LawKind::Fixed, &[HUGE]);
     (setup, outcome)
 }
 
@@ -209,7 +209,7 @@ fn a_burst_queues_what_the_rates_leave_over() {
     let edge = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));
     let network = common::pipe(1, &PortConfig::new(Rate::from_gbps(10), Span::from_us(1)), edge.rate, edge.delay);
     let setup = setup(network, vec![flow(0, 1, 4_096 * 1_000)], Time::from_ms(20));
-    let outcome = run(&setup, Kind::Fixed, &[HUGE]);
+    let outcome = run(&setup, LawKind::Fixed, &[HUGE]);
     let link = &outcome.links[bottleneck(&setup.network).index()];
     let theory = 4_160.0 * 1_000.0 * (1.0 - 10.0 / 40.0);
     println!("longest queue {}, theory {theory}", link.max_queue);

@@ -2,21 +2,21 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::analytic_support::{
-    PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, pipe_packets, pipes, seconds, step,
+    PACKET, PAYLOAD, QueueSamples, bottleneck, goodput, jain, off, pipe_packets, pipes, seconds, step,
 };
 use crate::common;
 use crate::common::{flow, run, setup};
 use experiment::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use fabric::topology::{Dumbbell, FatTrees, InterLinks, SingleSwitch, dumbbell, single_switch};
 use fabric::{HostId, PortConfig};
-use flow::{LossTimer, PathChoice};
-use laws::catalog::{Kind, Value};
+use flow::{LoadBalancing, LossTimer};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MANY: u64 = 1 << 40;
 
 // One long flow over a drop-tail buffer of `buffer` packets, sampled every `interval`.
-fn alone(kind: Kind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interval: Span) -> (Setup, Outcome) {
+fn alone(kind: LawKind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interval: Span) -> (Setup, Outcome) {
     let port = PortConfig { buffer: Bytes::new((buffer * PACKET) as u64), ..PortConfig::new(rate, Span::ZERO) };
     let network = pipes(&port, Rate::from_bps(rate.bps() * 2), 4_160, &[rtt]);
     let mut setup = setup(network, vec![flow(0, 1, MANY)], Time::ZERO + run_time);
@@ -37,7 +37,7 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
         let (rate, rtt) = (Rate::from_gbps(1), Span::from_us(us));
         let pipe = 1e9 * seconds(rtt) / 8.0 / PACKET;
         let run_time = rtt.times(4_000);
-        let (setup, outcome) = alone(Kind::NewReno, rate, rtt, pipe * share, run_time, rtt);
+        let (setup, outcome) = alone(LawKind::NewReno, rate, rtt, pipe * share, run_time, rtt);
         let measured =
             goodput(&outcome, 0, Time::ZERO + rtt.times(800), Time::ZERO + rtt.times(3_999)) / 1e9 * PACKET / PAYLOAD;
         let (low, high) = (f64::midpoint(1.0, share), 1.0 + share);
@@ -50,7 +50,7 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
         assert_eq!(outcome.flows[0].stats.timeouts, 0);
         assert!(outcome.flows[0].acted.loss_cuts > 5);
         if share >= 1.0 {
-            let queue = Queue::of(&outcome, bottleneck(&setup.network), Time::ZERO + rtt.times(800));
+            let queue = QueueSamples::of(&outcome, bottleneck(&setup.network), Time::ZERO + rtt.times(800));
             assert!(queue.busy() > 0.999);
         }
     }
@@ -62,7 +62,7 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
 #[test]
 fn cubic_follows_its_curve_between_losses() {
     let (rtt, interval) = (Span::from_ms(100), Span::from_ms(20));
-    let (_, outcome) = alone(Kind::Cubic, Rate::from_mbps(200), rtt, 200.0, Span::from_s(46), interval);
+    let (_, outcome) = alone(LawKind::Cubic, Rate::from_mbps(200), rtt, 200.0, Span::from_s(46), interval);
     let trace = |sample: &experiment::FlowSample| sample.trace.iter().find(|t| t.0 == "w_max_bytes").unwrap().1 as f64;
     let (mut epochs, mut worst, mut compared) = (0, 0.0_f64, 0);
     let mut began: Option<(f64, f64)> = None;
@@ -113,7 +113,7 @@ fn newreno_under_random_loss_has_mathis_window() {
         let interval = run_time.over(20);
         setup.series =
             SeriesConfig { interval, ports: vec![], flows: (0..3).map(FlowId).collect(), ..SeriesConfig::default() };
-        let outcome = run(&setup, Kind::NewReno, &[]);
+        let outcome = run(&setup, LawKind::NewReno, &[]);
         for host in 0..3u32 {
             let rate = goodput(&outcome, host, Time::ZERO + interval, Time::ZERO + interval.times(19));
             let base = setup.paths(HostId(host), HostId(3 + host), 4_096).base_rtt;
@@ -144,7 +144,7 @@ enum Signal {
 }
 
 // `n` long flows over one bottleneck of 1 Gb/s that start one after another.
-fn rivals(kind: Kind, signal: Signal, rtts: &[Span], run_time: Span) -> Rivals {
+fn rivals(kind: LawKind, signal: Signal, rtts: &[Span], run_time: Span) -> Rivals {
     let rate = Rate::from_gbps(1);
     let buffer = Bytes::new((60.0 * PACKET) as u64);
     let port =
@@ -170,11 +170,11 @@ fn rivals(kind: Kind, signal: Signal, rtts: &[Span], run_time: Span) -> Rivals {
 #[test]
 fn equal_flows_end_with_equal_shares() {
     for (kind, signal, n) in [
-        (Kind::NewReno, Signal::Drops, 4),
-        (Kind::NewReno, Signal::Drops, 8),
-        (Kind::Cubic, Signal::Drops, 4),
-        (Kind::Dctcp, Signal::Marks, 4),
-        (Kind::Dctcp, Signal::Marks, 8),
+        (LawKind::NewReno, Signal::Drops, 4),
+        (LawKind::NewReno, Signal::Drops, 8),
+        (LawKind::Cubic, Signal::Drops, 4),
+        (LawKind::Dctcp, Signal::Marks, 4),
+        (LawKind::Dctcp, Signal::Marks, 8),
     ] {
         let Rivals { rates, .. } = rivals(kind, signal, &vec![Span::from_ms(2); n], Span::from_s(15));
         let used = rates.iter().sum::<f64>() / 1e9 * PACKET / PAYLOAD;
@@ -194,7 +194,7 @@ fn equal_flows_end_with_equal_shares() {
 fn unequal_round_trips_share_by_their_squares_and_cuts() {
     for r in [2, 4] {
         let Rivals { outcome, rates, wait } =
-            rivals(Kind::NewReno, Signal::Drops, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
+            rivals(LawKind::NewReno, Signal::Drops, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
         let cuts = [0, 1].map(|flow: usize| outcome.flows[flow].acted.loss_cuts as f64);
         let theory = ((0.002 * r as f64 + wait) / (0.002 + wait)).powi(2) * cuts[1] / cuts[0];
         let share = rates[0] / rates[1];
@@ -217,7 +217,7 @@ fn lossy(ppm: u64, rate: Rate, rtt: Span, both: bool, ack_every: u8) -> (Setup, 
     });
     let mut setup = setup(network.unwrap(), vec![flow(0, 1, 40_960_000)], Time::from_ms(100_000));
     setup.host.ack_every = ack_every;
-    let outcome = run(&setup, Kind::Fixed, &[]);
+    let outcome = run(&setup, LawKind::Fixed, &[]);
     (setup, outcome)
 }
 
@@ -262,7 +262,7 @@ fn timeouts_back_off_by_doubling() {
         let mut setup = setup(network, flows, Time::NEVER);
         setup.host = HostConfig { rto_max, ..setup.host };
         let base = setup.intra_rtt;
-        let outcome = run(&setup, Kind::Fixed, &[]);
+        let outcome = run(&setup, LawKind::Fixed, &[]);
         let mut seen = [0; 8];
         for end in &outcome.flows {
             let n = end.stats.timeouts;
@@ -293,7 +293,7 @@ fn a_timer_for_each_packet_does_not_back_off() {
         let mut setup = setup(network, flows, Time::NEVER);
         setup.host = HostConfig { loss_timer: LossTimer::Packet, rto_min: Some(asked), ..setup.host };
         assert_eq!(setup.intra_rtt, rtt);
-        let outcome = run(&setup, Kind::Fixed, &[]);
+        let outcome = run(&setup, LawKind::Fixed, &[]);
         for end in &outcome.flows {
             let n = end.stats.timeouts;
             assert_eq!(u64::from(n), end.stats.retransmits);
@@ -314,9 +314,9 @@ fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
         let network = single_switch(&SingleSwitch { hosts: vec![(nic, port); 2] }).unwrap();
         let mut setup = setup(network, vec![flow(0, 1, 4_096)], Time::from_ms(10));
         setup.host = HostConfig { loss_timer: LossTimer::Packet, ..setup.host };
-        let rto = setup.paths(HostId(0), HostId(1), 4_096).base_rtt + rate.time_for(buffer).times(queues);
+        let rto = setup.paths(HostId(0), HostId(1), 4_096).base_rtt + rate.tx_time(buffer).times(queues);
         let strikes = Span::from_ms(10).unsigned_ps() / rto.unsigned_ps();
-        assert_eq!(u64::from(run(&setup, Kind::Fixed, &[]).flows[0].stats.timeouts), strikes);
+        assert_eq!(u64::from(run(&setup, LawKind::Fixed, &[]).flows[0].stats.timeouts), strikes);
     }
 }
 
@@ -349,7 +349,7 @@ fn delayed_acknowledgements_cause_no_timeouts() {
     setup.host = HostConfig { ack_every: 3, rto_max: Span::from_ms(50), timeouts_cut: false, ..setup.host };
     setup.seed = 0;
     setup.intra_rtt = Span::from_us(14);
-    let outcome = run(&setup, Kind::Gemini, &[]);
+    let outcome = run(&setup, LawKind::Gemini, &[]);
     assert_eq!(outcome.links.iter().map(|link| link.drops).sum::<u64>(), 0);
     assert_eq!(outcome.flows.iter().map(|flow| flow.stats.retransmits).sum::<u64>(), 0);
 }
@@ -363,8 +363,8 @@ fn assert_spraying_loses_nothing(buffer: Bytes) {
     let flows = pairs.map(|(src, dst)| flow(src, dst, 4_000_000)).to_vec();
     for entropies in [4, 64, 4_096] {
         let mut setup = setup(trees.build().unwrap(), flows.clone(), Time::from_ms(1_000));
-        setup.host.path = PathChoice::PerPacket(entropies);
-        let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(400_000)))]);
+        setup.host.path = LoadBalancing::PerPacket(entropies);
+        let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(400_000)))]);
         let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();
         let longest = outcome.links.iter().map(|link| link.max_queue).max().unwrap();
         let again: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();
@@ -388,11 +388,11 @@ fn a_flow_that_repaths_leaves_a_bad_link() {
     let flows = (0..16).map(|src| flow(src, 16 + src, 40_000)).collect();
     let mut setup = setup(trees.build().unwrap(), flows, Time::from_ms(2_000));
     let slowest = |setup: &Setup| {
-        let outcome = run(setup, Kind::Fixed, &[]);
+        let outcome = run(setup, LawKind::Fixed, &[]);
         outcome.flows.iter().map(|end| end.completed.since(end.started)).max().unwrap()
     };
     let kept = slowest(&setup);
-    setup.host.path = PathChoice::AfterTimeout;
+    setup.host.path = LoadBalancing::AfterTimeout;
     let left = slowest(&setup);
     assert!(left.times(3) < kept, "{left} after repathing, {kept} without");
 }
@@ -404,7 +404,7 @@ fn a_largest_timeout_under_the_round_trip_is_raised() {
     let network = common::pipe(1, &port, Rate::from_gbps(10), Span::from_us(1));
     let mut setup = setup(network, vec![flow(0, 1, 1_000_000)], Time::from_ms(1_000));
     setup.host.rto_max = Span::from_us(100);
-    let outcome = run(&setup, Kind::Fixed, &[]);
+    let outcome = run(&setup, LawKind::Fixed, &[]);
     assert!(outcome.flows[0].completed.is_set());
     assert_eq!(outcome.flows[0].stats.retransmits, 0);
 }

@@ -13,11 +13,11 @@
 //! at most the pseudo queue.
 
 use crate::common;
-use experiment::{FlowId, FlowSpec, Module, ModuleSpec, SeriesConfig, Setup, Start};
+use experiment::{FlowId, FlowSpec, SeriesConfig, Setup, Start, SwitchController, SwitchControllerSpec};
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{LinkClass, LinkId, PortConfig, Switch};
-use laws::Path;
-use laws::catalog::{Kind, Value, build};
+use laws::PathInfo;
+use laws::catalog::{LawKind, ParamValue, build};
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span, Time};
 
@@ -71,8 +71,8 @@ fn varying_bottleneck() -> (Setup, [LinkId; 2]) {
         telemetry: false,
     };
     setup.modules = vec![
-        ModuleSpec { link: near, module: Module::RateLimiting(limiting) },
-        ModuleSpec { link: far, module: Module::RateCalculation(calculation) },
+        SwitchControllerSpec { link: near, module: SwitchController::RateLimiting(limiting) },
+        SwitchControllerSpec { link: far, module: SwitchController::RateCalculation(calculation) },
     ];
     let flows = (0..SOURCES).map(FlowId).collect();
     setup.series = SeriesConfig { interval: STEP, ports: vec![near, far], flows, ..SeriesConfig::default() };
@@ -91,12 +91,12 @@ struct Series {
 
 fn series() -> Series {
     let (setup, [near, far]) = varying_bottleneck();
-    let make = |spec: &FlowSpec, path: &Path| {
-        let window = Value::Bytes(Bytes::new(64 * 4_096));
+    let make = |spec: &FlowSpec, path: &PathInfo| {
+        let window = ParamValue::Bytes(Bytes::new(64 * 4_096));
         let (kind, settings) = match spec.kind {
-            1 => (Kind::Fixed, [("window", window)]),
+            1 => (LawKind::Fixed, [("window", window)]),
             // For four flows to find 20 Gb/s again within the run.
-            _ => (Kind::Dcqcn, [("additive", Value::Rate(Rate::from_mbps(400)))]),
+            _ => (LawKind::Dcqcn, [("additive", ParamValue::Rate(Rate::from_mbps(400)))]),
         };
         build(kind, path, &settings).unwrap()
     };

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::analytic_support::{
-    PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, pipe_packets, pipes, seconds, step,
+    PACKET, PAYLOAD, QueueSamples, bottleneck, goodput, jain, off, pipe_packets, pipes, seconds, step,
 };
 use crate::common::{flow, run, setup};
 use experiment::{FlowId, Outcome, SeriesConfig, Setup};
 use fabric::{Ecn, Phantom, PortConfig};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MANY: u64 = 1 << 40;
@@ -34,23 +34,23 @@ fn swing(critical: f64, h: f64, f: f64) -> f64 {
 
 // `n` flows over one marking link. Returns its queue after the first third of the run.
 fn marked_pipe(
-    kind: Kind,
-    settings: &[(&str, Value)],
+    kind: LawKind,
+    settings: &[(&str, ParamValue)],
     n: u32,
     port: &PortConfig,
     rtt: Span,
     run_time: Span,
-) -> (Setup, Queue) {
+) -> (Setup, QueueSamples) {
     let edge = Rate::from_bps(port.rate.bps() * 4);
     let network = pipes(port, edge, 4_160, &vec![rtt; n as usize]);
     let flows = (0..n).map(|i| flow(i, n + i, MANY)).collect();
     let mut setup = setup(network, flows, Time::ZERO + run_time);
     let link = bottleneck(&setup.network);
     // Less than a packet's time and no multiple of it.
-    let interval = port.rate.time_for(Bytes::new(3_001));
+    let interval = port.rate.tx_time(Bytes::new(3_001));
     setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![], ..SeriesConfig::default() };
     let outcome = run(&setup, kind, settings);
-    let queue = Queue::of(&outcome, link, Time::ZERO + run_time.over(3));
+    let queue = QueueSamples::of(&outcome, link, Time::ZERO + run_time.over(3));
     (setup, queue)
 }
 
@@ -64,9 +64,9 @@ fn dctcp_saws_as_its_paper_says() {
     for (n, gain, of_paper) in [(2, 64, 0.12), (10, 64, 0.12), (2, 16, 0.18), (10, 16, 0.18)] {
         let k = 65;
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
-        let settings = [("ewma_gain", Value::Fraction(Frac::ratio(1, gain)))];
+        let settings = [("ewma_gain", ParamValue::Fraction(Frac::ratio(1, gain)))];
         let rtt = Span::from_us(1_500);
-        let (setup, queue) = marked_pipe(Kind::Dctcp, &settings, n, &port, rtt, Span::from_ms(2_400));
+        let (setup, queue) = marked_pipe(LawKind::Dctcp, &settings, n, &port, rtt, Span::from_ms(2_400));
         let tooth = queue.sawtooth();
         let (pipe, n, k) = (pipe_packets(&setup, 0), f64::from(n), k as f64);
         let amplitude = tooth.peak - tooth.valley;
@@ -92,14 +92,14 @@ fn dctcp_saws_as_its_paper_says() {
 }
 
 // GEMINI with a fixed step of `h` packets a round trip, for `k` packets as its K, independent of the port's.
-fn gemini(k: f64, h: u64) -> [(&'static str, Value); 4] {
-    let step = Value::Fraction(Frac::millionths(h * 1_000_000));
+fn gemini(k: f64, h: u64) -> [(&'static str, ParamValue); 4] {
+    let step = ParamValue::Fraction(Frac::millionths(h * 1_000_000));
     [
-        ("k", Value::Bytes(Bytes::new((k * PACKET) as u64))),
+        ("k", ParamValue::Bytes(Bytes::new((k * PACKET) as u64))),
         ("h_min", step),
         ("h_max", step),
         // No long haul here: only marks count.
-        ("delay_threshold", Value::Span(Span::from_s(100))),
+        ("delay_threshold", ParamValue::Span(Span::from_s(100))),
     ]
 }
 
@@ -114,7 +114,7 @@ fn geminis_smallest_queue_is_equation_9s() {
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
         let rtt = Span::from_us(us);
         let run_time = Span::from_us(us * 1_000);
-        let (setup, queue) = marked_pipe(Kind::Gemini, &gemini(k as f64, h), n, &port, rtt, run_time);
+        let (setup, queue) = marked_pipe(LawKind::Gemini, &gemini(k as f64, h), n, &port, rtt, run_time);
         let tooth = queue.sawtooth();
         let (pipe, n, k, h) = (pipe_packets(&setup, 0), f64::from(n), k as f64, h as f64);
         let factor = 4.0 * k / (pipe + k);
@@ -147,7 +147,7 @@ fn gemini_runs_dry_beyond_theorem_1() {
         let own = times * k as f64 * pipe / (pipe + k as f64 - times * k as f64);
         let rtt = Span::from_us(3_994);
         let settings = gemini(own, h);
-        let (_, queue) = marked_pipe(Kind::Gemini, &settings, n, &port, rtt, Span::from_ms(3_000));
+        let (_, queue) = marked_pipe(LawKind::Gemini, &settings, n, &port, rtt, Span::from_ms(3_000));
         let used = queue.busy();
         println!("F times {times}: smallest queue {:.1}, utilisation {used:.4}", queue.quantile(0.0));
         assert!(if dry { used < 0.998 } else { used > 1.0 - 1e-9 });
@@ -172,13 +172,13 @@ impl TwoGroups {
         setup.series =
             SeriesConfig { interval, ports: vec![], flows: (0..8).map(FlowId).collect(), ..SeriesConfig::default() };
         let settings = [
-            ("k", Value::Bytes(Bytes::new(k * PACKET as u64))),
-            ("h_min", Value::Fraction(Frac::ZERO)),
-            ("h_max", Value::Fraction(Frac::from_bits(1 << 52))),
-            ("h_billionths", Value::Count(h_billionths)),
-            ("delay_threshold", Value::Span(Span::from_s(100))),
+            ("k", ParamValue::Bytes(Bytes::new(k * PACKET as u64))),
+            ("h_min", ParamValue::Fraction(Frac::ZERO)),
+            ("h_max", ParamValue::Fraction(Frac::from_bits(1 << 52))),
+            ("h_billionths", ParamValue::Count(h_billionths)),
+            ("delay_threshold", ParamValue::Span(Span::from_s(100))),
         ];
-        let outcome = run(&setup, Kind::Gemini, &settings);
+        let outcome = run(&setup, LawKind::Gemini, &settings);
         let (from, to) = (Time::ZERO + interval.times(50), Time::ZERO + interval.times(99));
         let rates = (0..8).map(|f| goodput(&outcome, f, from, to)).collect();
         Self { outcome, rates }
@@ -207,7 +207,7 @@ impl TwoGroups {
 fn assert_equal_rates(ratio: u32, run_time: Span) {
     let k = 5 * u64::from(ratio * ratio);
     // C RTT = 3 K for the short flows, so their F is 1.
-    let short = Rate::from_gbps(10).time_for(Bytes::new(3 * k * PACKET as u64));
+    let short = Rate::from_gbps(10).tx_time(Bytes::new(3 * k * PACKET as u64));
     // h = 1.11 packets = H C RTT.
     let pipe_bits = 3.0 * k as f64 * PACKET * 8.0;
     let two = TwoGroups::run(ratio, short, k, (1.11 / pipe_bits * 1e9) as u64, run_time);
@@ -277,8 +277,8 @@ fn a_phantom_queue_fills_at_the_difference_of_rates() {
         let port = phantom_port(Frac::millionths(900_000), threshold, threshold);
         let network = pipes(&port, Rate::from_gbps(100), 4_160, &[rtt]);
         let setup = setup(network, vec![flow(0, 1, MANY)], Time::ZERO + run_time);
-        let window = ("window", Value::Bytes(Bytes::new(packets * 4_096)));
-        let outcome = run(&setup, Kind::Fixed, &[window, ("paced", Value::Switch(true))]);
+        let window = ("window", ParamValue::Bytes(Bytes::new(packets * 4_096)));
+        let outcome = run(&setup, LawKind::Fixed, &[window, ("paced", ParamValue::Switch(true))]);
         let link = outcome.links[bottleneck(&setup.network).index()];
         let rate = packets as f64 * PACKET * 8.0 / seconds(setup.intra_rtt);
         let over = rate - 90e9;
@@ -308,11 +308,11 @@ fn a_phantom_queue_leaves_its_headroom() {
             ..SeriesConfig::default()
         };
         // From less than the link on, so that the start is no incast.
-        let outcome = run(&setup, Kind::UnoCc, &[("initial_bdp", Value::Fraction(Frac::millionths(400_000)))]);
+        let outcome = run(&setup, LawKind::UnoCc, &[("initial_bdp", ParamValue::Fraction(Frac::millionths(400_000)))]);
         let (from, to) = (Time::from_ms(40), Time::from_ms(99));
         let rates = [0, 1].map(|f| goodput(&outcome, f, from, to));
         let used = rates.iter().sum::<f64>() / 100e9 * PACKET / PAYLOAD;
-        let queue = Queue::of(&outcome, link, from);
+        let queue = QueueSamples::of(&outcome, link, from);
         let phantom: Vec<u64> =
             outcome.port_samples.iter().filter(|s| s.time >= from).map(|s| s.phantom.get()).collect();
         let (most, empty) = (*phantom.iter().max().unwrap(), phantom.iter().filter(|&&bytes| bytes == 0).count());

@@ -6,11 +6,11 @@ use engine::Recorded;
 use experiment::{FlowId, HostConfig, Jitter, JitterShape, LinkSpan, PacketKind, RecordConfig, Setup};
 use fabric::topology::{SingleSwitch, single_switch};
 use fabric::{CreditQueue, LinkId, PortConfig};
-use laws::catalog::Kind;
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
-fn assert_sound(setup: &Setup, kind: Kind) {
+fn assert_sound(setup: &Setup, kind: LawKind) {
     let factory = common::law(kind, &[]);
     let one = engine::run(setup, 1, &factory, &mut |_| true);
     let mut checked = engine::run_checked(setup, 2, &factory, &mut |_| true).unwrap();
@@ -82,7 +82,7 @@ fn credits_are_sound() {
     let network = single_switch(&SingleSwitch { hosts: vec![(card, card); 5] }).unwrap();
     let flows = (0..4).map(|src| common::flow(src, 4, 300_000)).collect();
     let setup = common::setup(network, flows, Time::from_ms(20));
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         assert_sound(&setup, kind);
     }
 }

@@ -4,15 +4,15 @@ use crate::common::{answer, flow, law, pipe, run, setup};
 use experiment::{Coding, FlowSpec, Outcome, Setup};
 use fabric::topology::FatTrees;
 use fabric::{Ecn, PortConfig};
-use flow::{Code, PathChoice, Plb, UnoLb};
-use laws::catalog::{Kind, Value};
+use flow::{FlowCoding, LoadBalancing, Plb, UnoLb};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
 
 fn coding() -> Coding {
     Coding {
-        code: Code { data: 8, parity: 2, tail: None },
+        code: FlowCoding { data: 8, parity: 2, tail: None },
         block_timer: None,
         gaps: false,
         eager: false,
@@ -20,8 +20,8 @@ fn coding() -> Coding {
     }
 }
 
-fn unolb(random: bool) -> PathChoice {
-    PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random, own_laws: false })
+fn unolb(random: bool) -> LoadBalancing {
+    LoadBalancing::UnoLb(UnoLb { subflows: 10, recent: None, random, own_laws: false })
 }
 
 /// One flow of `packets` over a link of 10 Gb/s and 2 ms there and back that loses some.
@@ -39,7 +39,7 @@ fn lone(packets: u64, loss_ppm: u64, coding: Option<Coding>) -> Setup {
 }
 
 fn fixed(setup: &Setup, window: u64) -> Outcome {
-    run(setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(window)))])
+    run(setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(window)))])
 }
 
 /// The link of the long way carries exactly m/k more than without coding, and the flow lasts as much longer as that takes:
@@ -56,7 +56,7 @@ fn without_losses_parity_is_all_that_is_added() {
     let (plain, coded) = (plain.0.flows[0], coded.0.flows[0]);
     assert_eq!(coded.stats, flow::FlowStats { packets_sent: 1_000, parity: 200, ..plain.stats });
     assert_eq!(coded.delivered, plain.delivered);
-    let packet = Rate::from_gbps(10).time_for(Bytes::new(MSS + 64));
+    let packet = Rate::from_gbps(10).tx_time(Bytes::new(MSS + 64));
     assert_eq!(coded.completed.since(plain.completed), packet.times(198));
 }
 
@@ -71,7 +71,7 @@ fn marked_payload_is_at_most_what_is_delivered() {
     };
     let network = pipe(1, &bottleneck, Rate::from_gbps(100), Span::from_us(1));
     let mut setup = setup(network, vec![FlowSpec { coded: true, ..flow(0, 1, 20 * MSS) }], Time::from_ms(100));
-    setup.host.coding = Some(Coding { code: Code { data: 1, parity: 4, tail: None }, ..coding() });
+    setup.host.coding = Some(Coding { code: FlowCoding { data: 1, parity: 4, tail: None }, ..coding() });
     let end = fixed(&setup, 1 << 30).flows[0];
     assert!(end.completed.is_set() && end.stats.marked >= Bytes::new(15 * MSS), "{end:?}");
     assert!(end.stats.marked <= end.delivered, "{end:?}");
@@ -87,7 +87,7 @@ fn losses_are_given_back_and_not_sent_again() {
     assert!(coded.stats.recovered >= 3 && coded.stats.retransmits <= 2, "{coded:?}");
     assert!(coded.completed.is_set() && coded.delivered == plain.delivered);
     // The tail's losses cost nothing but the time of the parity.
-    let packet = Rate::from_gbps(10).time_for(Bytes::new(MSS + 64));
+    let packet = Rate::from_gbps(10).tx_time(Bytes::new(MSS + 64));
     assert!(coded.completed + Span::from_ms(1) < plain.completed + packet.times(200), "{coded:?} {plain:?}");
 }
 
@@ -109,7 +109,7 @@ fn blocks_that_lose_too_much_are_asked_for() {
 /// The tail alone costs its parity alone.
 #[test]
 fn a_tail_alone_can_be_coded() {
-    let code = Code { tail: Some(Bytes::new(80 * MSS)), ..coding().code };
+    let code = FlowCoding { tail: Some(Bytes::new(80 * MSS)), ..coding().code };
     let outcome = fixed(&lone(800, 0, Some(Coding { code, ..coding() })), 1 << 30).flows[0];
     assert_eq!((outcome.stats.packets_sent, outcome.stats.parity), (820, 20));
 }
@@ -148,12 +148,12 @@ fn coded_flows_give_the_same_bits_at_any_number_of_threads() {
         .filter(|(src, dst)| src != dst)
         .map(|(src, dst)| FlowSpec { coded: src % 4 > 0, ..flow(src, dst, 300_000) })
         .collect();
-    let plb = PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 1, rounds: 2 });
-    for path in [PathChoice::PerFlow, PathChoice::PerPacket(64), unolb(false), unolb(true), plb] {
-        let gaps = !matches!(path, PathChoice::PerPacket(_));
+    let plb = LoadBalancing::Plb(Plb { threshold: Frac::HALF, idle_rounds: 1, rounds: 2 });
+    for path in [LoadBalancing::PerFlow, LoadBalancing::PerPacket(64), unolb(false), unolb(true), plb] {
+        let gaps = !matches!(path, LoadBalancing::PerPacket(_));
         let mut setup = setup(network.clone(), flows.clone(), Time::from_ms(200));
         (setup.host.path, setup.host.coding) = (path, Some(Coding { gaps, ..coding() }));
-        let factory = law(Kind::UnoCc, &[]);
+        let factory = law(LawKind::UnoCc, &[]);
         let one = engine::run(&setup, 1, &factory, &mut |_| true);
         assert!(one.flows.iter().any(|flow| flow.stats.recovered > 0) && one.flows.iter().any(|it| it.stats.nacks > 0));
         for threads in [1, 2, 3] {

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::random::case;
 use fabric::NodeKind;
-use flow::PathChoice;
+use flow::LoadBalancing;
 use proptest::prelude::*;
 use units::Bytes;
 
@@ -65,7 +65,7 @@ proptest! {
         }
         // Without losses there are no retransmissions. (A late packet counts as lost if its path was left with packets on
         // it, or if a receiver has waited for a block for the maximum time.)
-        let may_be_late = matches!(setup.host.path, PathChoice::Plb(_)) || setup.host.coding.is_some();
+        let may_be_late = matches!(setup.host.path, LoadBalancing::Plb(_)) || setup.host.coding.is_some();
         let lost: u64 = outcome.links.iter().map(|link| link.drops + link.losses + link.trims).sum();
         let again: u64 = outcome.flows.iter().map(|flow| flow.stats.retransmits).sum();
         prop_assert!(may_be_late || lost > 0 || again == 0, "{} retransmissions without a loss under {:?}", again, case.kind);
@@ -88,7 +88,7 @@ fn extreme_delays_are_exact_too() {
             assert!(Routes::new(&network).is_ok());
             let flows = vec![common::flow(0, 2, 5_000), common::flow(3, 1, 9_000)];
             let setup = common::setup(network, flows, Time::from_ms(1_000_000));
-            let outcome = common::run(&setup, laws::catalog::Kind::Fixed, &[]);
+            let outcome = common::run(&setup, laws::catalog::LawKind::Fixed, &[]);
             for (spec, end) in setup.flows.iter().zip(&outcome.flows) {
                 assert_eq!(end.completed.since(end.started), setup.ideal(spec));
             }

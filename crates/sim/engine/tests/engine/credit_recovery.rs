@@ -6,7 +6,7 @@ use experiment::{HostConfig, Outcome, Setup};
 use fabric::topology::{Dumbbell, SingleSwitch, dumbbell, single_switch};
 use fabric::{CreditQueue, LinkId, Outages, PortConfig};
 use flow::Recovery;
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const SIZE: u64 = 1_000_000;
@@ -60,11 +60,11 @@ fn assert_delivered_once(setup: &Setup, outcome: &Outcome, what: &str) {
 #[test]
 fn flows_end_whatever_is_lost_in_each_way_to_recover() {
     for millionths in [3_333, 50_000] {
-        for (kind, early) in [(Kind::FlashPass, false), (Kind::FlashPass, true), (Kind::ExpressPass, false)] {
+        for (kind, early) in [(LawKind::FlashPass, false), (LawKind::FlashPass, true), (LawKind::ExpressPass, false)] {
             for recovery in WAYS {
                 let what = format!("{kind:?}, {early}, {millionths}, {recovery:?}");
                 let setup = lossy(millionths, recovery);
-                let settings = [("early_start", Value::Switch(early))];
+                let settings = [("early_start", ParamValue::Switch(early))];
                 let factory = common::law(kind, &settings);
                 let runs = [1, 2, 3]
                     .map(|threads| engine::run_on(&setup, engine::Threads::always(threads), &factory, &mut |_| true));
@@ -102,7 +102,7 @@ fn one_flow(recovery: Recovery, down: Option<(Time, Time)>) -> Setup {
 fn without_losses_one_word_answers_a_flow() {
     for (recovery, answers) in WAYS.into_iter().zip([PACKETS.div_ceil(8), PACKETS.div_ceil(8), 1]) {
         let setup = one_flow(recovery, None);
-        let outcome = common::run(&setup, Kind::ExpressPass, &[]);
+        let outcome = common::run(&setup, LawKind::ExpressPass, &[]);
         assert_delivered_once(&setup, &outcome, "no loss");
         let card = &outcome.links[setup.network.uplink(fabric::HostId(1)).index()];
         let said = card.packets - (outcome.flows[0].credits.sent - card.credit_drops);
@@ -114,11 +114,11 @@ fn without_losses_one_word_answers_a_flow() {
 /// The last packets are lost, and nothing comes after them that would show it: the sender's timer ends the flow.
 #[test]
 fn lost_last_packets_do_not_hang_a_flow() {
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         for recovery in WAYS {
             let run = |down| {
                 let setup = one_flow(recovery, down);
-                let outcome = common::run(&setup, kind, &[("early_start", Value::Switch(false))]);
+                let outcome = common::run(&setup, kind, &[("early_start", ParamValue::Switch(false))]);
                 assert_delivered_once(&setup, &outcome, "last packets");
                 outcome.flows[0]
             };
@@ -138,7 +138,7 @@ fn what_came_counts_though_it_is_not_acknowledged() {
     let delivered = |recovery, stop| {
         let mut setup = one_flow(recovery, None);
         setup.stop = stop;
-        common::run(&setup, Kind::ExpressPass, &[]).flows[0]
+        common::run(&setup, LawKind::ExpressPass, &[]).flows[0]
     };
     let stop = delivered(WAYS[0], Time::from_ms(2_000)).completed - Span::from_us(800);
     let [acknowledged, silent] = [WAYS[1], WAYS[2]].map(|recovery| delivered(recovery, stop));

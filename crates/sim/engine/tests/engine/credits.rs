@@ -5,7 +5,7 @@ use crate::common;
 use experiment::{FlowOutcome, FlowSpec, HostConfig, Outcome, Setup, Start};
 use fabric::topology::{Dumbbell, SingleSwitch, dumbbell, single_switch};
 use fabric::{CreditQueue, LinkId, Outages, PortConfig};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -45,7 +45,7 @@ fn many_to_one_at(rate: Rate, delays: &[Span], buffer: Bytes, flows: &[(Span, u6
         ack_size: 84,
         ack_every: 8,
         // Two credit queues on the way, of eight credits each.
-        longest_echo: Some(longest + rate.time_for(Bytes::new(16 * BOTH)) + Span::from_us(3)),
+        longest_echo: Some(longest + rate.tx_time(Bytes::new(16 * BOTH)) + Span::from_us(3)),
         ..HostConfig::default()
     };
     setup
@@ -61,8 +61,8 @@ fn data_drops(outcome: &Outcome) -> u64 {
     outcome.links.iter().map(|link| link.drops + link.losses).sum()
 }
 
-fn switch(name: &'static str, on: bool) -> (&'static str, Value) {
-    (name, Value::Switch(on))
+fn switch(name: &'static str, on: bool) -> (&'static str, ParamValue) {
+    (name, ParamValue::Switch(on))
 }
 
 fn assert_done(outcome: &Outcome) {
@@ -91,7 +91,7 @@ enum Begins {
 impl Crash {
     /// The longest queue, as `docs/src/papers/flashpass-causes.md` derives it.
     fn queue(&self, begins: Begins) -> u64 {
-        let credit = self.rate.time_for(Bytes::new(BOTH));
+        let credit = self.rate.tx_time(Bytes::new(BOTH));
         let data = |flow: usize| {
             let starts = [Span::ZERO, self.second][flow];
             let credits = match begins {
@@ -121,8 +121,8 @@ impl Crash {
         let receiver = Span::from_us(1);
         let delays = [self.rtts[0].over(2) - receiver, self.rtts[1].over(2) - receiver, receiver];
         let setup = many_to_one_at(self.rate, &delays, Bytes::MAX, &[flow(0), flow(1)]);
-        let settings = [("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)];
-        let outcome = common::run(&setup, Kind::ExpressPass, &settings);
+        let settings = [("initial", ParamValue::Fraction(Frac::ONE)), switch("stops_at_demand", true)];
+        let outcome = common::run(&setup, LawKind::ExpressPass, &settings);
         assert_done(&outcome);
         // Credits of two flows that meet are lost, and requested again. A few are, where the second flow's begin as the
         // first's end.
@@ -173,7 +173,7 @@ fn an_exact_time_interleaves_what_would_crash() {
     let setup = many_to_one(&[us(1_999), us(999), us(1)], Bytes::MAX, &flows);
     let queue = |timed| {
         let settings = [switch("early_start", false), switch("timed", timed)];
-        let outcome = common::run(&setup, Kind::FlashPass, &settings);
+        let outcome = common::run(&setup, LawKind::FlashPass, &settings);
         assert_done(&outcome);
         longest_queue(&outcome, &setup)
     };
@@ -195,22 +195,22 @@ fn with_equal_round_trips_few_packets_wait() {
     let us = Span::from_us;
     for start in [0, 1_000, 2_000, 3_000].map(us) {
         for (kind, settings) in [
-            (Kind::ExpressPass, vec![("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)]),
-            (Kind::FlashPass, vec![switch("early_start", false)]),
+            (LawKind::ExpressPass, vec![("initial", ParamValue::Fraction(Frac::ONE)), switch("stops_at_demand", true)]),
+            (LawKind::FlashPass, vec![switch("early_start", false)]),
         ] {
             let flows = [(Span::ZERO, 1_541 * 1_460), (start, 1_541 * 1_460)];
             let setup = many_to_one(&[us(1_999), us(1_999), us(1)], Bytes::MAX, &flows);
             let outcome = common::run(&setup, kind, &settings);
             assert_done(&outcome);
             let queue = longest_queue(&outcome, &setup);
-            let most = if kind == Kind::ExpressPass { 6 } else { waits(2) };
+            let most = if kind == LawKind::ExpressPass { 6 } else { waits(2) };
             assert!(queue <= most * PACKET, "{kind:?}, flow 2 at {start}: {queue}");
         }
     }
 }
 
 /// Returns the outcome of a run of three flows with different round trips, and the queue at their receiver.
-fn three(kind: Kind, settings: &[(&str, Value)]) -> (Outcome, u64) {
+fn three(kind: LawKind, settings: &[(&str, ParamValue)]) -> (Outcome, u64) {
     let us = Span::from_us;
     let flows = [(Span::ZERO, 3_000_000), (us(500), 2_000_000), (us(900), 1_000_000)];
     let setup = many_to_one(&[us(1_000), us(300), us(40), us(1)], Bytes::new(200_000), &flows);
@@ -235,22 +235,22 @@ fn sum(outcome: &Outcome, pick: fn(&FlowOutcome) -> u64) -> u64 {
 #[test]
 fn parts_of_flashpass_are_switched_off() {
     let plain = [switch("early_start", false)];
-    let (with, queue) = three(Kind::FlashPass, &plain);
+    let (with, queue) = three(LawKind::FlashPass, &plain);
     assert_eq!((data_drops(&with), sum(&with, |it| it.credits.late)), (0, 0));
     assert!(queue <= waits(3) * PACKET, "{queue}");
     assert!(sum(&with, |it| it.credits.over_provisioned) > 0 && sum(&with, |it| it.acted.cuts) > 0);
     assert_eq!(sum(&with, |it| it.credits.unscheduled), 0);
 
     // All emulation packets are ordinary.
-    let (ordinary, _) = three(Kind::FlashPass, &[plain[0], switch("over_provisioning", false)]);
+    let (ordinary, _) = three(LawKind::FlashPass, &[plain[0], switch("over_provisioning", false)]);
     assert_eq!(sum(&ordinary, |it| it.credits.over_provisioned), 0);
 
-    let (uncontrolled, _) = three(Kind::FlashPass, &[plain[0], switch("feedback", false)]);
+    let (uncontrolled, _) = three(LawKind::FlashPass, &[plain[0], switch("feedback", false)]);
     assert_eq!(sum(&uncontrolled, |it| it.acted.cuts + it.acted.increases), 0);
     assert!(sum(&uncontrolled, |it| it.credits.sent) > sum(&with, |it| it.credits.sent));
 
     // One echo per credit: more packets back from the receiver, which has the last host's NIC.
-    let (single, _) = three(Kind::FlashPass, &[plain[0], switch("batches", false)]);
+    let (single, _) = three(LawKind::FlashPass, &[plain[0], switch("batches", false)]);
     let back = [&with, &single].map(|outcome| outcome.links.last().unwrap().packets);
     assert!(back[1] > 2 * back[0], "{back:?}");
     assert_eq!(sum(&single, |it| it.credits.late), 0);
@@ -260,7 +260,7 @@ fn parts_of_flashpass_are_switched_off() {
 #[test]
 fn an_early_start_saves_the_wait_for_the_first_credit() {
     let us = Span::from_us;
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         let run = |early| {
             let setup = many_to_one(&[us(500), us(1)], Bytes::MAX, &[(Span::ZERO, 300_000)]);
             common::run(&setup, kind, &[switch("early_start", early)])
@@ -279,7 +279,7 @@ fn an_early_start_saves_the_wait_for_the_first_credit() {
 #[test]
 fn data_without_credits_gives_way() {
     let us = Span::from_us;
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         let flows = [(Span::ZERO, 6_000_000), (us(3_000), 400_000), (us(3_000), 400_000)];
         let setup = many_to_one(&[us(500), us(500), us(500), us(1)], Bytes::new(200_000), &flows);
         let outcome = common::run(&setup, kind, &[switch("early_start", true)]);
@@ -296,10 +296,10 @@ fn data_without_credits_gives_way() {
 #[test]
 fn a_send_buffer_tells_the_demand() {
     let us = Span::from_us;
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
         let took = |buffer: u64| {
             let setup = many_to_one(&[us(500), us(1)], Bytes::MAX, &[(Span::ZERO, 20_000_000)]);
-            let settings = [switch("early_start", false), ("send_buffer", Value::Bytes(Bytes::new(buffer)))];
+            let settings = [switch("early_start", false), ("send_buffer", ParamValue::Bytes(Bytes::new(buffer)))];
             let outcome = common::run(&setup, kind, &settings);
             assert_done(&outcome);
             outcome.flows[0].completed.since(outcome.flows[0].started)
@@ -323,7 +323,7 @@ fn credits_cease_while_the_path_is_down() {
                 setup.network = setup.network.with_outages(LinkId(link), Outages::new([(from, until)]));
             }
         }
-        let outcome = common::run(&setup, Kind::ExpressPass, &[]);
+        let outcome = common::run(&setup, LawKind::ExpressPass, &[]);
         assert_done(&outcome);
         outcome
     };
@@ -350,8 +350,8 @@ fn credits_give_the_same_bits_at_any_number_of_threads() {
     let flows = (0..8).map(|src| common::flow(src, (src + 4) % 8, 1_000_000));
     let mut setup = common::setup(dumbbell(&plan).unwrap(), flows.collect(), Time::from_ms(2_000));
     setup.host = HostConfig { mss: 1_460, header: 78, ack_every: 4, ..setup.host };
-    for kind in [Kind::FlashPass, Kind::ExpressPass] {
-        let factory = common::law(kind, &[("early_start", Value::Switch(true))]);
+    for kind in [LawKind::FlashPass, LawKind::ExpressPass] {
+        let factory = common::law(kind, &[("early_start", ParamValue::Switch(true))]);
         let runs =
             [1, 2, 3].map(|threads| engine::run_on(&setup, engine::Threads::always(threads), &factory, &mut |_| true));
         assert_done(&runs[0]);
@@ -381,7 +381,7 @@ proptest! {
         setup.seed = seed;
         let settings =
             [switch("early_start", false), switch("over_provisioning", over_provisioning), switch("batches", batches)];
-        let outcome = common::run(&setup, Kind::FlashPass, &settings);
+        let outcome = common::run(&setup, LawKind::FlashPass, &settings);
         prop_assert_eq!(sum(&outcome, |it| it.credits.late), 0, "late");
         prop_assert_eq!(data_drops(&outcome), 0, "dropped");
         prop_assert_eq!(sum(&outcome, |it| it.stats.retransmits), 0);

@@ -3,16 +3,18 @@
 use crate::common;
 use crate::common::random::{case, sharing_case};
 use engine::Threads;
-use experiment::{Cause, Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup};
+use experiment::{
+    Dependencies, Dependency, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, SwitchController, SwitchControllerSpec,
+};
 use fabric::topology::{Dumbbell, FatTrees, dumbbell};
-use fabric::{Ecn, Gate, Limit, LinkId, NodeKind, Pfc, Phantom, PortConfig, Switch};
-use flow::PathChoice;
-use laws::catalog::Kind;
+use fabric::{Ecn, IngressLimit, Limit, LinkId, NodeKind, Pfc, Phantom, PortConfig, Switch};
+use flow::LoadBalancing;
+use laws::catalog::LawKind;
 use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time};
 
-fn assert_same(setup: &Setup, kind: Kind) {
+fn assert_same(setup: &Setup, kind: LawKind) {
     let factory = common::law(kind, &[]);
     let one = engine::run(setup, 1, &factory, &mut |_| true);
     for threads in [1, 2, 3, 4, 8] {
@@ -47,33 +49,36 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     let mut flows: Vec<_> = (0..hosts).map(|src| common::flow(src, (src * 7 + 3) % hosts, 300_000)).collect();
     flows.retain(|flow| flow.src != flow.dst);
     let count = flows.len() as u32;
-    let mut causes = Causes::default();
+    let mut causes = Dependencies::default();
     for index in 0..count {
         let spec = flows[index as usize];
         // Every fourth waits for the end of another far away, too, and for one to come there; then it computes.
-        let more = [Cause::Complete(FlowId((index * 5 + 1) % count)), Cause::Received(FlowId((index * 3 + 2) % count))];
+        let more = [
+            Dependency::Complete(FlowId((index * 5 + 1) % count)),
+            Dependency::Received(FlowId((index * 3 + 2) % count)),
+        ];
         let more = more.into_iter().filter(|_| index % 4 == 0);
         let after = Span::from_us(i64::from(index % 4 / 3) * 7);
-        let start = causes.start([Cause::Complete(FlowId(index))].into_iter().chain(more), after);
+        let start = causes.start([Dependency::Complete(FlowId(index))].into_iter().chain(more), after);
         flows.push(experiment::FlowSpec { start, src: spec.dst, dst: spec.src, ..spec });
     }
     let mut setup = Setup { causes, ..common::setup(network, flows, Time::from_ms(200)) };
-    setup.host = HostConfig { path: PathChoice::PerPacket(64), ..setup.host };
+    setup.host = HostConfig { path: LoadBalancing::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();
     setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows, ..SeriesConfig::default() };
-    for kind in [Kind::UnoCc, Kind::Bbr] {
+    for kind in [LawKind::UnoCc, LawKind::Bbr] {
         assert_same(&setup, kind);
     }
     setup.symmetric = true;
-    assert_same(&setup, Kind::UnoCc);
+    assert_same(&setup, LawKind::UnoCc);
     // The senders' knowledge travels with packets from one partition to another.
     setup.series.predictors = (0..count).map(FlowId).collect();
-    assert_same(&setup, Kind::UnoCc);
+    assert_same(&setup, LawKind::UnoCc);
 }
 
 /// LSCC's two controllers at every link between datacenters.
-fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
+fn controllers(setup: &Setup, telemetry: bool) -> Vec<SwitchControllerSpec> {
     let mut modules = Vec::new();
     let datacenter = |node: fabric::NodeId| setup.network.nodes()[node.index()].datacenter;
     for (index, link) in (0u32..).zip(setup.network.links()) {
@@ -97,8 +102,8 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
             size: 64,
             telemetry,
         };
-        for module in [Module::RateCalculation(calculation), Module::RateLimiting(limiting)] {
-            modules.push(ModuleSpec { link: LinkId(index), module });
+        for module in [SwitchController::RateCalculation(calculation), SwitchController::RateLimiting(limiting)] {
+            modules.push(SwitchControllerSpec { link: LinkId(index), module });
         }
     }
     modules
@@ -108,7 +113,11 @@ fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
 /// take effect.
 #[test]
 fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
-    let gate = Gate { off: Limit::Bytes(Bytes::new(40_000)), headroom: Bytes::new(200_000), ..Gate::default() };
+    let gate = IngressLimit {
+        off: Limit::Bytes(Bytes::new(40_000)),
+        headroom: Bytes::new(200_000),
+        ..IngressLimit::default()
+    };
     let ecn = Ecn { min: Bytes::new(10_000), max: Bytes::new(40_000), max_probability: Frac::HALF };
     let edge = PortConfig { gate, ecn: Some(ecn), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
     let narrow = PortConfig { rate: Rate::from_gbps(4), ..edge };
@@ -126,7 +135,7 @@ fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
         let mut setup = common::setup(network, flows.collect(), Time::from_ms(20));
         setup.host.int = int;
         setup.modules = controllers(&setup, int);
-        let kind = if int { Kind::Hpcc } else { Kind::Fixed };
+        let kind = if int { LawKind::Hpcc } else { LawKind::Fixed };
         assert_same(&setup, kind);
         let outcome = engine::run(&setup, 2, common::law(kind, &[]), &mut |_| true);
         assert!(outcome.switches.iter().all(|it| it.messages > 0), "{:?}", outcome.switches);
@@ -143,9 +152,9 @@ fn a_law_that_panics_ends_the_run() {
     let setup =
         common::setup(network, vec![common::flow(0, 5, 100_000), common::flow(5, 0, 100_000)], Time::from_ms(9));
     for (threads, dies) in [(1, 0), (2, 0), (2, 5)] {
-        let law = |flow: &experiment::FlowSpec, path: &laws::Path| {
+        let law = |flow: &experiment::FlowSpec, path: &laws::PathInfo| {
             assert!(flow.src.0 != dies, "no law for this flow");
-            common::law(Kind::Dctcp, &[])(flow, path)
+            common::law(LawKind::Dctcp, &[])(flow, path)
         };
         let run = std::panic::AssertUnwindSafe(|| {
             engine::run_on(&setup, engine::Threads::always(threads), law, &mut |_| true)
@@ -188,7 +197,7 @@ proptest! {
     ) {
         let mut setup = Setup { stop: Time::from_us(stop_us), ..case.setup };
         setup.host.int = int;
-        setup.ties = if scheduled { experiment::Ties::Scheduled } else { experiment::Ties::Input };
+        setup.ties = if scheduled { experiment::TieBreak::Scheduled } else { experiment::TieBreak::Input };
         setup.network = setup.network.clone().sharing(|network, node| network.nodes()[node.index()].switch.map(|it| Switch { int, ..it }));
         if controlled {
             setup.modules = controllers(&setup, int);
@@ -203,7 +212,7 @@ proptest! {
     #[test]
     fn reports_change_no_result(case in sharing_case(), stop_us in 100..5_000u64) {
         let all_share = case.setup.network.nodes().iter().all(|node| node.kind != NodeKind::Switch || node.switch.is_some());
-        prop_assume!(all_share && case.kind != Kind::Hpcc);
+        prop_assume!(all_share && case.kind != LawKind::Hpcc);
         let stop = Time::from_us(stop_us);
         let [unseen, seen] = [false, true].map(|int| {
             let network = case.setup.network.clone().sharing(|network, node| network.nodes()[node.index()].switch.map(|it| Switch { int, ..it }));

@@ -2,19 +2,19 @@
 #![allow(clippy::unwrap_used)]
 
 use experiment::{FlowSpec, Outcome, SeriesConfig, Setup, Start};
-use fabric::{CoDel, Discipline, FqCoDel, PortConfig, Response};
-use laws::catalog::Kind;
+use fabric::{CoDel, Discipline, EcnResponse, FqCoDel, PortConfig};
+use laws::catalog::LawKind;
 use units::{Bytes, Rate, Span, Time};
 
-use crate::analytic_support::{Queue, bottleneck, goodput, off, pipes};
+use crate::analytic_support::{QueueSamples, bottleneck, goodput, off, pipes};
 use crate::common::{flow, run, setup};
 
 const RATE: Rate = Rate::from_gbps(1);
 const RTT: Span = Span::from_ms(20);
-const CODEL: CoDel = CoDel { target: Span::from_ms(1), interval: Span::from_ms(20), response: Response::Drop };
+const CODEL: CoDel = CoDel { target: Span::from_ms(1), interval: Span::from_ms(20), response: EcnResponse::Drop };
 
 /// Bulk flows, and flows of one packet every 10 ms behind them, over one port; its buffer holds 16 BDP.
-fn bulk_and_sparse(discipline: Discipline, kind: Kind, bulk: u32) -> (Setup, Outcome) {
+fn bulk_and_sparse(discipline: Discipline, kind: LawKind, bulk: u32) -> (Setup, Outcome) {
     let bdp = RATE.bytes_in(RTT).get();
     let port = PortConfig { discipline, buffer: Bytes::new(16 * bdp), ..PortConfig::new(RATE, Span::from_us(1)) };
     let network = pipes(&port, Rate::from_gbps(10), 4_160, &vec![RTT; bulk as usize + 1]);
@@ -47,8 +47,8 @@ fn sparse_wait(outcome: &Outcome, bulk: usize) -> f64 {
 #[test]
 fn codel_keeps_the_standing_queue_near_its_target() {
     let standing = |discipline| {
-        let (setup, outcome) = bulk_and_sparse(discipline, Kind::NewReno, 4);
-        let queue = Queue::of(&outcome, bottleneck(&setup.network), Time::from_ms(5_000));
+        let (setup, outcome) = bulk_and_sparse(discipline, LawKind::NewReno, 4);
+        let queue = QueueSamples::of(&outcome, bottleneck(&setup.network), Time::from_ms(5_000));
         let minima: Vec<f64> = queue
             .samples
             .chunks(40)
@@ -70,7 +70,7 @@ fn codel_keeps_the_standing_queue_near_its_target() {
 #[test]
 fn a_sparse_flow_does_not_wait_for_bulk_flows() {
     let fq_codel = FqCoDel { codel: CODEL, quantum: 4_160, ..FqCoDel::RFC };
-    let wait = |discipline| sparse_wait(&bulk_and_sparse(discipline, Kind::Cubic, 4).1, 4);
+    let wait = |discipline| sparse_wait(&bulk_and_sparse(discipline, LawKind::Cubic, 4).1, 4);
     let (fifo, fair) = (wait(Discipline::Fifo), wait(Discipline::FqCoDel(fq_codel)));
     // 4,160 B last 33 us; its own packet and acknowledgement are within the RTT of full packets.
     assert!(fair < 5.0 * 0.033_28, "{fair} ms");
@@ -81,7 +81,7 @@ fn a_sparse_flow_does_not_wait_for_bulk_flows() {
 #[test]
 fn flows_share_a_port_equally() {
     let fq_codel = FqCoDel { codel: CODEL, quantum: 4_160, ..FqCoDel::RFC };
-    let (_, outcome) = bulk_and_sparse(Discipline::FqCoDel(fq_codel), Kind::Cubic, 4);
+    let (_, outcome) = bulk_and_sparse(Discipline::FqCoDel(fq_codel), LawKind::Cubic, 4);
     let rates: Vec<f64> = (0..4).map(|n| goodput(&outcome, n, Time::from_ms(5_000), Time::from_ms(9_900))).collect();
     let mean = rates.iter().sum::<f64>() / 4.0;
     assert!(rates.iter().all(|&rate| off(rate, mean) < 0.05), "{rates:?}");

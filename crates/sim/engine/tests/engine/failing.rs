@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use crate::common::{answer, flow, pipe, run, setup};
-use experiment::{Cause, Coding, FlowId, FlowSpec, OnRampConfig, Setup, Start};
+use experiment::{Coding, Dependency, FlowId, FlowSpec, OnRampConfig, Setup, Start};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
-use flow::{Code, PathChoice, UnoLb};
-use laws::catalog::{Kind, Value};
+use flow::{FlowCoding, LoadBalancing, UnoLb};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Two hosts and one link of 10 Gb/s and 100 us between them.
@@ -34,7 +34,7 @@ fn what_is_on_a_link_when_it_goes_down_is_lost() {
     let (from, until) = (Time::from_us(1_000), Time::from_us(1_500));
     let link = between(&setup.network);
     setup.network = setup.network.with_outages(link, Outages::new([(from, until)]));
-    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
     // A packet of 4,160 B lasts 3.328 us: packets that end their service from 900 us up to 1,500 us are lost.
     let lost = outcome.links[link.index()].losses;
     assert!((179..=181).contains(&lost), "{lost}");
@@ -56,7 +56,7 @@ fn two_ways(reroute: Option<Span>) -> Setup {
     }
     let network = builder.finish().unwrap();
     let mut setup = setup(network, vec![flow(0, 1, 4 << 20)], Time::from_ms(200));
-    let outcome = run(&setup, Kind::Dctcp, &[]);
+    let outcome = run(&setup, LawKind::Dctcp, &[]);
     let used = (0..setup.network.links().len() as u32)
         .map(LinkId)
         .filter(|link| setup.network.links()[link.index()].class == LinkClass::Other)
@@ -73,11 +73,11 @@ fn two_ways(reroute: Option<Span>) -> Setup {
 
 #[test]
 fn routes_learn_of_a_failure_after_a_while() {
-    let blind = run(&two_ways(None), Kind::Dctcp, &[]);
+    let blind = run(&two_ways(None), LawKind::Dctcp, &[]);
     assert!(!blind.flows[0].completed.is_set() && blind.flows[0].delivered > Bytes::ZERO);
     let mut last = Time::ZERO;
     for ms in [1, 10, 50] {
-        let outcome = run(&two_ways(Some(Span::from_ms(ms))), Kind::Dctcp, &[]);
+        let outcome = run(&two_ways(Some(Span::from_ms(ms))), LawKind::Dctcp, &[]);
         let completed = outcome.flows[0].completed;
         assert!(completed.is_set() && completed > last && completed > Time::from_ms(ms as u64), "{completed}");
         last = completed;
@@ -88,26 +88,27 @@ fn routes_learn_of_a_failure_after_a_while() {
 /// subflow per round trip leaves the dead cable, with coding and without, and then losses stop.
 #[test]
 fn subflows_leave_a_dead_path() {
-    let lost = |path: PathChoice, coded: bool| {
+    let lost = |path: LoadBalancing, coded: bool| {
         let mut setup = two_ways(None);
         let failed = setup.network.failing().map(|(link, _)| link).next().unwrap();
         setup.network = setup.network.with_outages(failed, Outages::new([(Time::ZERO, Time::NEVER)]));
         setup.host.path = path;
         setup.host.reordering = Some(Span::from_us(300));
         if coded {
-            let code = Code { data: 8, parity: 2, tail: None };
+            let code = FlowCoding { data: 8, parity: 2, tail: None };
             setup.host.coding =
                 Some(Coding { code, block_timer: Some(Span::from_us(50)), gaps: false, eager: false, history: false });
             setup.flows[0].coded = true;
         }
-        let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(200_000)))]);
+        let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(200_000)))]);
         assert!(outcome.flows[0].completed.is_set());
         outcome.links[failed.index()].losses
     };
-    let sprayed = lost(PathChoice::PerPacket(16), false);
+    let sprayed = lost(LoadBalancing::PerPacket(16), false);
     assert!(sprayed > 700, "{sprayed} of 1,024 packets and their acknowledgements");
     for coded in [false, true] {
-        let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws: false }), coded);
+        let unolb =
+            lost(LoadBalancing::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws: false }), coded);
         // Of 48 packets in flight an eighth is each subflow's. Four of eight begin on the dead cable. One moves in a round trip, and
         // half of the moves end on the live one: 2 (4 + 3 + 2 + 1) / 8 of a window are lost on average, 120 packets. Within a factor
         // of two above; below, no less than one subflow's share of a window twice.
@@ -135,10 +136,10 @@ fn a_detour_is_no_queue() {
     let without = Routes::without(&setup.network, &cable).unwrap();
     let again = Routes::new(&setup.network).unwrap();
     setup.routes = setup.routes.until(Time::from_ms(3), without).until(Time::from_ms(9), again);
-    let params = laws::on_ramp::Params { threshold: Span::from_us(20), gain: Frac::ratio(1, 16), strawman: true };
+    let params = laws::on_ramp::OnRampParams { threshold: Span::from_us(20), gain: Frac::ratio(1, 16), strawman: true };
     setup.host.on_ramp = Some(OnRampConfig { params, over_base: true, ack_every: 1, ack_size: 78, memory: false });
     setup.flows[0].on_ramp = true;
-    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
     let flow = &outcome.flows[0];
     assert!(flow.completed > Time::from_ms(10), "{}", flow.completed);
     // Once for the packets that left a microsecond before the detour began, and once for the queue of 400 us where those on
@@ -152,7 +153,7 @@ fn an_answer_starts_when_all_has_come() {
     let mut setup = line(40_960);
     let second = FlowSpec { start: answer(&mut setup.causes, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
     setup.flows.push(second);
-    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
     let back = setup.one_way(second.src, second.dst);
     assert_eq!(outcome.flows[1].started, outcome.flows[0].completed - back + Span::from_us(7));
 }
@@ -166,12 +167,12 @@ fn a_flow_waits_for_its_turn() {
         let mut setup = line(40_960);
         setup.flows.push(FlowSpec { start: Start::At(own), ..flow(1, 0, 1_000_000) });
         let after = Span::from_us(7);
-        let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(1))], after);
+        let start = setup.causes.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(1))], after);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         // And one that waits for that one's turn, its other dependency being met.
-        let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(2))], Span::ZERO);
+        let start = setup.causes.start([Dependency::Received(FlowId(0)), Dependency::Begun(FlowId(2))], Span::ZERO);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
-        let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+        let outcome = run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))]);
         assert_eq!(outcome.flows[1].started, own);
         let came = outcome.flows[0].completed - setup.one_way(setup.flows[1].src, setup.flows[1].dst);
         // Its acknowledgement waits after the receiver's own packets.

@@ -1,19 +1,19 @@
 //! A delayed answer refers to the packet that it acknowledges.
 
 use crate::common;
-use engine::host::{Context, Hosts, Wire};
-use engine::{Body, Header, Packet};
+use engine::host::{Context, Nic, PartitionHosts};
+use engine::{Body, ForwardingHeader, Packet};
 use experiment::HostConfig;
 use fabric::{HostId, PortConfig};
 use laws::Law;
-use laws::catalog::Kind;
+use laws::catalog::LawKind;
 use units::{Rate, Span, Time};
 
 /// A NIC that keeps its packets.
 #[derive(Default)]
-struct Kept(Vec<Packet>);
+struct HoldingNic(Vec<Packet>);
 
-impl Wire for Kept {
+impl Nic for HoldingNic {
     fn idle_at(&self) -> Time {
         Time::ZERO
     }
@@ -29,15 +29,15 @@ fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
     let network = common::pipe(1, &port, Rate::from_gbps(100), Span::from_us(1));
     let mut setup = common::setup(network, vec![common::flow(0, 1, 1_000_000)], Time::from_ms(1));
     setup.host = HostConfig { ack_every: 4, ..setup.host };
-    let law = common::law(Kind::Dctcp, &[]);
+    let law = common::law(LawKind::Dctcp, &[]);
     let context = Context::new(&setup, &law);
-    let mut hosts = Hosts::<Law>::new(&[HostId(1)], &setup);
-    let mut wire = Kept::default();
+    let mut hosts = PartitionHosts::<Law>::new(&[HostId(1)], &setup);
+    let mut wire = HoldingNic::default();
     let data = [(0, 1, 7), (1, 1, 7), (0, 2, 9)];
     for (ps, (seq, attempt, entropy)) in (1_000..).zip(data) {
-        let header = Header { time: Time::from_ps(ps), entropy, ..Header::default() };
+        let header = ForwardingHeader { time: Time::from_ps(ps), entropy, ..ForwardingHeader::default() };
         let packet = Packet::new(header, Body::Data { seq, attempt, credit: None });
-        hosts.on_packet(0, &packet, engine::Report::NONE, &context, &mut wire);
+        hosts.on_packet(0, &packet, engine::TelemetrySlot::NONE, &context, &mut wire);
     }
     hosts.on_local(0, hosts.next_at(0, Time::ZERO), &context, &mut wire);
     let said = |ack: &Packet| match ack.body() {

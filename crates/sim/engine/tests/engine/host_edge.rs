@@ -1,19 +1,19 @@
 //! The stages between a flow's law and its NIC: holds on one-way delay, segments, small queues; over plain networks.
 
 use crate::common;
-use crate::host_support::{Kept, Told, Witness, number};
-use engine::host::{Context, Hosts};
+use crate::host_support::{LawFeedback, RecordingNic, WitnessLaw, number};
+use engine::host::{Context, PartitionHosts};
 use experiment::{Clocks, FlowId, FlowSpec, HostConfig, InitialQuantum, OnRampConfig, Outcome, Setup, Start};
 use fabric::{HostId, PortConfig};
-use laws::Path;
-use laws::catalog::{Kind, Value};
-use laws::on_ramp::Params;
+use laws::PathInfo;
+use laws::catalog::{LawKind, ParamValue};
+use laws::on_ramp::OnRampParams;
 use units::{Bytes, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
 
 fn on_ramp(threshold: Span) -> OnRampConfig {
-    let params = Params { threshold, gain: Params::GAIN, strawman: false };
+    let params = OnRampParams { threshold, gain: OnRampParams::GAIN, strawman: false };
     OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false }
 }
 
@@ -30,8 +30,8 @@ fn incast(senders: u32, size: u64) -> Setup {
 }
 
 fn fixed(setup: &Setup, packets: u64, paced: bool) -> Outcome {
-    let settings = [("window", Value::Bytes(Bytes::new(packets * MSS))), ("paced", Value::Switch(paced))];
-    common::run(setup, Kind::Fixed, &settings)
+    let settings = [("window", ParamValue::Bytes(Bytes::new(packets * MSS))), ("paced", ParamValue::Switch(paced))];
+    common::run(setup, LawKind::Fixed, &settings)
 }
 
 fn trace(outcome: &Outcome, name: &str) -> Vec<i64> {
@@ -143,10 +143,10 @@ fn sent(host: &HostConfig, window: u64, end: Time) -> Vec<(u32, u32, u64)> {
     let mut setup = incast(1, 20 * MSS);
     setup.flows = vec![setup.flows[0], FlowSpec { size: Bytes::new(5 * MSS), ..setup.flows[0] }];
     setup.host = *host;
-    let law = |_: &FlowSpec, _: &Path| Witness::new(window * MSS);
+    let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(window * MSS);
     let context = Context::new(&setup, &law);
-    let mut hosts = Hosts::new(&[HostId(1)], &setup);
-    let mut wire = Kept::default();
+    let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
+    let mut wire = RecordingNic::default();
     while hosts.next_at(0, wire.idle_at) < end {
         hosts.on_local(0, hosts.next_at(0, wire.idle_at), &context, &mut wire);
     }
@@ -176,12 +176,12 @@ fn round_trips_count_the_wait_in_a_small_queue() {
         let mut setup = incast(1, 40 * MSS);
         setup.flows.push(setup.flows[0]);
         setup.host.small_queue = small_queue.map(|packets| Bytes::new(packets * MSS));
-        let witnesses = [Witness::new(8 * MSS), Witness::new(8 * MSS)];
-        let law = |spec: &FlowSpec, _: &Path| witnesses[usize::from(spec.kind)].clone();
+        let witnesses = [WitnessLaw::new(8 * MSS), WitnessLaw::new(8 * MSS)];
+        let law = |spec: &FlowSpec, _: &PathInfo| witnesses[usize::from(spec.kind)].clone();
         setup.flows[1].kind = 1;
         let context = Context::new(&setup, &law);
-        let mut hosts = Hosts::new(&[HostId(1)], &setup);
-        let mut wire = Kept::default();
+        let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
+        let mut wire = RecordingNic::default();
         // A network that answers each packet 1 us after it was handed over.
         let mut answers = std::collections::VecDeque::new();
         while hosts.open > 0 {
@@ -190,7 +190,7 @@ fn round_trips_count_the_wait_in_a_small_queue() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
                     let ack = acknowledge(&setup, flow, seq, at);
-                    hosts.on_packet(0, &ack, engine::Report::NONE, &context, &mut wire);
+                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut wire);
                 }
                 _ => hosts.on_local(0, next, &context, &mut wire),
             }
@@ -199,7 +199,7 @@ fn round_trips_count_the_wait_in_a_small_queue() {
             }
         }
         let told = witnesses[0].told.borrow();
-        let rtts = told.iter().map(|told| if let Told::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
+        let rtts = told.iter().map(|told| if let LawFeedback::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
         rtts.collect::<Vec<_>>()
     };
     // A packet lasts 100 ns, and the NIC takes turns: ten others of 1 us leave before an answer.
@@ -223,11 +223,11 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
         setup.host.small_queue = Some(Bytes::new(8 * MSS));
         setup.host.fq = fq;
         let pace = Rate::of(Bytes::new(MSS), Span::from_us(1));
-        let witness = Witness { rates: Some((pace, pace)), ..Witness::new(4 * MSS) };
-        let law = |_: &FlowSpec, _: &Path| witness.clone();
+        let witness = WitnessLaw { rates: Some((pace, pace)), ..WitnessLaw::new(4 * MSS) };
+        let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
         let context = Context::new(&setup, &law);
-        let mut hosts = Hosts::new(&[HostId(1)], &setup);
-        let mut wire = Kept::default();
+        let mut hosts = PartitionHosts::new(&[HostId(1)], &setup);
+        let mut wire = RecordingNic::default();
         let mut answers = std::collections::VecDeque::new();
         let mut left = Vec::new();
         while hosts.open > 0 {
@@ -236,7 +236,7 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
                     let ack = acknowledge(&setup, flow, seq, at);
-                    hosts.on_packet(0, &ack, engine::Report::NONE, &context, &mut wire);
+                    hosts.on_packet(0, &ack, engine::TelemetrySlot::NONE, &context, &mut wire);
                 }
                 _ => hosts.on_local(0, next, &context, &mut wire),
             }
@@ -246,7 +246,7 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
             }
         }
         let told = witness.told.borrow();
-        let rtts = told.iter().map(|told| if let Told::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
+        let rtts = told.iter().map(|told| if let LawFeedback::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
         (left, rtts.collect::<Vec<_>>())
     };
     let times: Vec<u64> = (0..8).map(|packet| packet * 1_000).collect();
@@ -275,14 +275,14 @@ fn a_pacer_in_the_queue_sees_the_hold() {
 
 /// The acknowledgement of one packet, as the receiver makes it.
 fn acknowledge(setup: &Setup, flow: u32, seq: u32, time: Time) -> engine::Packet {
-    let law = |_: &FlowSpec, _: &Path| Witness::new(0);
+    let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(0);
     let context = Context::new(setup, &law);
-    let mut hosts = Hosts::<Witness>::new(&[HostId(0)], setup);
-    let mut wire = Kept::default();
+    let mut hosts = PartitionHosts::<WitnessLaw>::new(&[HostId(0)], setup);
+    let mut wire = RecordingNic::default();
     for seq in 0..=seq {
-        let header = engine::Header { time, flow, ..engine::Header::default() };
+        let header = engine::ForwardingHeader { time, flow, ..engine::ForwardingHeader::default() };
         let packet = engine::Packet::new(header, engine::Body::Data { seq, attempt: 1, credit: None });
-        hosts.on_packet(0, &packet, engine::Report::NONE, &context, &mut wire);
+        hosts.on_packet(0, &packet, engine::TelemetrySlot::NONE, &context, &mut wire);
     }
     *wire.packets.last().unwrap()
 }

@@ -7,14 +7,14 @@ use crate::common::oracle::Oracle;
 use crate::common::random::{case, one_law, recover};
 use experiment::{Clocks, Cnp, HostConfig, OnRampConfig};
 use flow::Recovery;
-use laws::on_ramp::Params;
+use laws::on_ramp::OnRampParams;
 use proptest::prelude::*;
 use units::{Bytes, Frac, Span, Time};
 
 fn on_ramp() -> impl Strategy<Value = OnRampConfig> {
     (1..200i64, any::<bool>(), any::<bool>(), 1..12u32, any::<bool>()).prop_map(
         |(threshold_us, strawman, over_base, ack_every, memory)| {
-            let params = Params { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
+            let params = OnRampParams { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
             OnRampConfig { params, over_base, ack_every, ack_size: 78, memory }
         },
     )

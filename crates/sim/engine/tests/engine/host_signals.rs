@@ -2,13 +2,13 @@
 //! keeps its packets.
 
 use crate::common;
-use crate::host_support::{Kept, Told, Witness, number};
-use engine::host::{Context, Hosts};
-use engine::{Body, Header, Kind, Packet, Report};
+use crate::host_support::{LawFeedback, RecordingNic, WitnessLaw, number};
+use engine::host::{Context, PartitionHosts};
+use engine::{Body, BodyKind, ForwardingHeader, Packet, TelemetrySlot};
 use experiment::{Cnp, FlowSpec, HostConfig, Setup};
 use fabric::{Ecn, HostId, MarkAt, PortConfig};
 use flow::{AckHeader, Recovery};
-use laws::{Hop, LossCause, Path};
+use laws::{Hop, LossCause, PathInfo};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(100);
@@ -27,7 +27,7 @@ fn setup(flows: Vec<FlowSpec>, control_priority: bool) -> Setup {
 }
 
 fn signal(body: Body, class: u8, time: Time) -> Packet {
-    Packet::new(Header { time, class, ..Header::default() }, body)
+    Packet::new(ForwardingHeader { time, class, ..ForwardingHeader::default() }, body)
 }
 
 /// A data packet of class 1, sent for the first time.
@@ -39,15 +39,15 @@ fn data(flow: u32, seq: u32, time: Time) -> Packet {
 
 /// One host, its NIC, and the feedback that its flows' law received.
 struct Bench<'a, F> {
-    hosts: Hosts<Witness>,
-    wire: Kept,
+    hosts: PartitionHosts<WitnessLaw>,
+    wire: RecordingNic,
     context: &'a Context<'a, F>,
 }
 
-impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
+impl<'a, F: Fn(&FlowSpec, &PathInfo) -> WitnessLaw> Bench<'a, F> {
     fn new(host: u32, context: &'a Context<'a, F>) -> Self {
-        let hosts = Hosts::new(&[HostId(host)], context.setup);
-        Self { hosts, wire: Kept::default(), context }
+        let hosts = PartitionHosts::new(&[HostId(host)], context.setup);
+        Self { hosts, wire: RecordingNic::default(), context }
     }
 
     /// Lets the host act by itself until `end`.
@@ -61,7 +61,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
         }
     }
 
-    fn arrive(&mut self, packet: Packet, report: Report) {
+    fn arrive(&mut self, packet: Packet, report: TelemetrySlot) {
         self.run(packet.time);
         self.hosts.on_packet(0, &packet, report, self.context, &mut self.wire);
     }
@@ -81,11 +81,11 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time: Time) -> Packet {
     if cumulative <= seq {
         setup.host.recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
     }
-    let law = |_: &FlowSpec, _: &Path| Witness::new(0);
+    let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(0);
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     for seq in (0..cumulative.min(seq)).chain([seq]) {
-        bench.hosts.on_packet(0, &data(flow, seq, time), Report::NONE, &context, &mut bench.wire);
+        bench.hosts.on_packet(0, &data(flow, seq, time), TelemetrySlot::NONE, &context, &mut bench.wire);
     }
     *bench.wire.packets.last().unwrap()
 }
@@ -94,24 +94,24 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time: Time) -> Packet {
 fn a_paused_class_waits_and_the_others_go_on() {
     let class = |class| FlowSpec { class, ..common::flow(0, 2, 40_960) };
     let setup = setup(vec![class(1), class(2), class(1)], false);
-    let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
+    let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(1 << 20);
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
     bench.run(Time::from_ns(250));
     assert_eq!(bench.sent(), [(0, 0), (1, 0), (2, 0)]);
-    bench.arrive(signal(Body::Pause, 1, Time::from_ns(250)), Report::NONE);
+    bench.arrive(signal(Body::Pause, 1, Time::from_ns(250)), TelemetrySlot::NONE);
     bench.run(us(1));
     assert_eq!(bench.sent(), (1..8).map(|seq| (1, seq)).collect::<Vec<_>>());
-    bench.arrive(signal(Body::Pause, 2, us(1)), Report::NONE);
-    bench.arrive(signal(Body::Pause, 2, us(1).just_after()), Report::NONE);
+    bench.arrive(signal(Body::Pause, 2, us(1)), TelemetrySlot::NONE);
+    bench.arrive(signal(Body::Pause, 2, us(1).just_after()), TelemetrySlot::NONE);
     // Timers are all that is left.
     bench.run(us(5));
     assert_eq!(bench.sent(), []);
-    bench.arrive(signal(Body::Resume, 1, us(5)), Report::NONE);
+    bench.arrive(signal(Body::Resume, 1, us(5)), TelemetrySlot::NONE);
     bench.run(us(5) + Span::from_ns(350));
     assert_eq!(bench.sent(), [(0, 1), (2, 1), (0, 2), (2, 2)]);
     assert_eq!(bench.hosts.pauses(0, us(6)), (2, Span::from_ps(5_750_000)));
-    bench.arrive(signal(Body::Resume, 2, us(7)), Report::NONE);
+    bench.arrive(signal(Body::Resume, 2, us(7)), TelemetrySlot::NONE);
     assert_eq!(bench.hosts.pauses(0, us(9)), (2, Span::from_ps(6_750_000)));
 }
 
@@ -119,17 +119,17 @@ fn a_paused_class_waits_and_the_others_go_on() {
 fn answers_of_a_paused_class_wait_and_leave_first() {
     for control_first in [false, true] {
         let setup = setup(vec![common::flow(0, 2, 1 << 20), common::flow(2, 0, 1 << 20)], control_first);
-        let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
+        let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(1 << 20);
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(2, &context);
-        bench.arrive(signal(Body::Pause, 1, Time::ZERO), Report::NONE);
+        bench.arrive(signal(Body::Pause, 1, Time::ZERO), TelemetrySlot::NONE);
         for seq in 0..3 {
-            bench.arrive(data(0, seq, us(1)), Report::NONE);
+            bench.arrive(data(0, seq, us(1)), TelemetrySlot::NONE);
         }
         bench.run(us(2));
         let acks = [(0, 0), (0, 1), (0, 2)];
         assert_eq!(bench.sent(), if control_first { &acks[..] } else { &[] });
-        bench.arrive(signal(Body::Resume, 1, us(2)), Report::NONE);
+        bench.arrive(signal(Body::Resume, 1, us(2)), TelemetrySlot::NONE);
         bench.run(us(2) + Span::from_ns(350));
         let first = if control_first { [(1, 0), (1, 1), (1, 2)] } else { acks };
         let packets = bench.wire.packets.clone();
@@ -143,8 +143,8 @@ fn a_request_goes_back_to_what_is_missing() {
     let mut setup = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
     setup.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true };
     setup.host.rto_min = Some(Span::from_us(20));
-    let witness = Witness::new(6 * 4_096);
-    let law = |_: &FlowSpec, _: &Path| witness.clone();
+    let witness = WitnessLaw::new(6 * 4_096);
+    let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
     bench.run(us(1));
@@ -152,19 +152,19 @@ fn a_request_goes_back_to_what_is_missing() {
     // Packets 0 and 1 came, 2 is missing, 4 came instead. The acknowledgement of 0 and 1 was lost.
     let nack = answer(0, 4, 2, us(2));
     assert!(matches!(nack.body(), Body::Nack(AckHeader { cumulative: 2, .. })), "{nack:?}");
-    bench.arrive(nack, Report::NONE);
+    bench.arrive(nack, TelemetrySlot::NONE);
     bench.run(us(3));
     assert_eq!(bench.sent(), (2..8).map(|seq| (0, seq)).collect::<Vec<_>>());
     let now = us(2);
     let told = witness.told.borrow();
-    assert!(matches!(told[0], Told::Ack { acked: 8_192, marked: 0, .. }), "{told:?}");
-    assert_eq!(told[1], Told::Loss { now, lost: 4 * 4_096, cause: LossCause::Nack });
+    assert!(matches!(told[0], LawFeedback::Ack { acked: 8_192, marked: 0, .. }), "{told:?}");
+    assert_eq!(told[1], LawFeedback::Loss { now, lost: 4 * 4_096, cause: LossCause::Nack });
     drop(told);
     // A cumulative acknowledgement answers for those before it.
-    bench.arrive(answer(0, 6, 7, us(4)), Report::NONE);
+    bench.arrive(answer(0, 6, 7, us(4)), TelemetrySlot::NONE);
     bench.run(us(5));
     assert_eq!(bench.sent(), [(0, 8), (0, 9)]);
-    assert!(matches!(witness.told.borrow()[2], Told::Ack { acked: 20_480, .. }));
+    assert!(matches!(witness.told.borrow()[2], LawFeedback::Ack { acked: 20_480, .. }));
     // Nothing more comes: the timer goes back, too.
     bench.run(us(100));
     assert_eq!(bench.sent()[..3], [(0, 7), (0, 8), (0, 9)]);
@@ -177,16 +177,16 @@ fn a_request_goes_back_to_what_is_missing() {
 fn marks_are_notified_once_an_interval() {
     let mut setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
     setup.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
-    let law = |_: &FlowSpec, _: &Path| Witness::new(0);
+    let law = |_: &FlowSpec, _: &PathInfo| WitnessLaw::new(0);
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     let marked = [(0, false), (1, true), (2, true), (49, true), (50, false), (51, true), (99, true), (101, true)];
     for (seq, (at, is_marked)) in (0..).zip(marked) {
         let mut packet = signal(Body::Data { seq, attempt: 1, credit: None }, 3, us(at));
         packet.mark(is_marked);
-        bench.arrive(packet, Report::NONE);
+        bench.arrive(packet, TelemetrySlot::NONE);
     }
-    let cnps: Vec<_> = bench.wire.packets.iter().filter(|packet| packet.kind() == Kind::Cnp).collect();
+    let cnps: Vec<_> = bench.wire.packets.iter().filter(|packet| packet.kind() == BodyKind::Cnp).collect();
     assert_eq!(cnps.iter().map(|cnp| cnp.time).collect::<Vec<_>>(), [1, 51, 101].map(us));
     assert!(cnps.iter().all(|cnp| (cnp.size, cnp.dst, cnp.class()) == (60, 0, 3) && !cnp.arrival().ecn_capable));
     assert_eq!(bench.wire.packets.len(), 8 + 3);
@@ -196,18 +196,24 @@ fn marks_are_notified_once_an_interval() {
 #[test]
 fn a_law_is_woken_when_it_says() {
     let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
-    let witness = Witness { timer_after: Some(Span::from_ns(1_500)), ..Witness::new(4_096) };
-    let law = |_: &FlowSpec, _: &Path| witness.clone();
+    let witness = WitnessLaw { timer_after: Some(Span::from_ns(1_500)), ..WitnessLaw::new(4_096) };
+    let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
-    bench.arrive(signal(Body::Cnp { seq: 0, attempt: 0 }, 1, us(1)), Report::NONE);
-    bench.arrive(signal(Body::DirectCnp, 1, us(2)), Report::NONE);
+    bench.arrive(signal(Body::Cnp { seq: 0, attempt: 0 }, 1, us(1)), TelemetrySlot::NONE);
+    bench.arrive(signal(Body::DirectCnp, 1, us(2)), TelemetrySlot::NONE);
     bench.run(us(100));
     let told = witness.told.borrow();
     let ns = Time::from_ns;
-    assert_eq!(told[..3], [Told::Cnp(ns(1_000)), Told::DirectCnp(ns(2_000)), Told::Timer(ns(2_500))]);
+    assert_eq!(
+        told[..3],
+        [LawFeedback::Cnp(ns(1_000)), LawFeedback::DirectCnp(ns(2_000)), LawFeedback::Timer(ns(2_500))]
+    );
     // Retransmission timeouts go on as ever.
-    assert!(told[3..].iter().all(|told| matches!(told, Told::Loss { cause: LossCause::Timeout, .. })), "{told:?}");
+    assert!(
+        told[3..].iter().all(|told| matches!(told, LawFeedback::Loss { cause: LossCause::Timeout, .. })),
+        "{told:?}"
+    );
     assert!(told.len() > 3);
     bench.hosts.finish(us(100), &setup);
     assert_eq!(bench.hosts.outcomes[0].1.stats.cnps, 2);
@@ -218,10 +224,10 @@ fn reports_come_back_and_none_is_left() {
     // A receiver that acknowledges every second packet: the newer report goes back.
     let mut setup = setup(vec![common::flow(0, 2, 4 * 4_096)], false);
     setup.host = HostConfig { int: true, ack_every: 2, ..setup.host };
-    let witness = Witness::new(1 << 20);
-    let law = |_: &FlowSpec, _: &Path| witness.clone();
+    let witness = WitnessLaw::new(1 << 20);
+    let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
     let context = Context::new(&setup, &law);
-    let reports: Vec<_> = (1..6).map(Report::numbered).collect();
+    let reports: Vec<_> = (1..6).map(TelemetrySlot::numbered).collect();
     let mut bench = Bench::new(2, &context);
     for (seq, &report) in (0..).zip(&reports[..5]) {
         bench.arrive(data(0, seq.min(3), us(1)), report);
@@ -240,9 +246,9 @@ fn reports_come_back_and_none_is_left() {
     bench.arrive(direct(2, 7), reports[3]);
     assert_eq!(bench.wire.forgotten, reports[..4]);
     let told = witness.told.borrow();
-    assert!(matches!(told[0], Told::Ack { hops: 2, .. }));
+    assert!(matches!(told[0], LawFeedback::Ack { hops: 2, .. }));
     let sent_at = Time::from_ns(100);
-    assert_eq!(told[1..], [Told::DirectInt { now: us(2), sent_at, hops: 2 }]);
+    assert_eq!(told[1..], [LawFeedback::DirectInt { now: us(2), sent_at, hops: 2 }]);
 }
 
 /// Rescheduling of waiting packets by a law: its next packet leaves as if the last one had left at the new rate; for others
@@ -252,11 +258,11 @@ fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
     for (retimes, next_ns) in [(false, 4_096), (true, 2_048)] {
         let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
         let rates = Some((Rate::from_gbps(8), Rate::from_gbps(16)));
-        let witness = Witness { rates, retimes, ..Witness::new(1 << 20) };
-        let law = |_: &FlowSpec, _: &Path| witness.clone();
+        let witness = WitnessLaw { rates, retimes, ..WitnessLaw::new(1 << 20) };
+        let law = |_: &FlowSpec, _: &PathInfo| witness.clone();
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(0, &context);
-        bench.arrive(answer(0, 0, 1, us(1)), Report::NONE);
+        bench.arrive(answer(0, 0, 1, us(1)), TelemetrySlot::NONE);
         bench.run(us(10));
         let times: Vec<_> = bench.wire.packets.iter().map(|packet| packet.time.ns()).collect();
         assert_eq!(times[..3], [0, next_ns, next_ns + 2_048], "retimes: {retimes}");
@@ -275,9 +281,9 @@ fn dcqcn_is_told_and_woken() {
     let flows = vec![common::flow(1, 0, 4_000_000), common::flow(2, 0, 4_000_000)];
     let mut setup = common::setup(network, flows, Time::from_ms(20));
     setup.host = HostConfig { mss: 1_000, header: 48, rto_min: Some(Span::from_ms(4)), ..setup.host };
-    let deaf = common::run(&setup, laws::catalog::Kind::Dcqcn, &[]);
+    let deaf = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
     setup.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
-    let told = common::run(&setup, laws::catalog::Kind::Dcqcn, &[]);
+    let told = common::run(&setup, laws::catalog::LawKind::Dcqcn, &[]);
     assert!(deaf.flows.iter().all(|flow| flow.stats.cnps == 0));
     for flow in &told.flows {
         let intervals = flow.completed.since(flow.started).unsigned_ps() / 50_000_000 + 1;

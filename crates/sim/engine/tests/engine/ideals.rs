@@ -5,8 +5,8 @@ use crate::common;
 use crate::common::random::{Case, case};
 use experiment::Start;
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
-use flow::PathChoice;
-use laws::catalog::Kind;
+use flow::LoadBalancing;
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::{Rate, Span, Time};
 
@@ -92,9 +92,9 @@ proptest! {
     fn several_paths_are_no_slower_than_one(case in unlike()) {
         let mut one = case.setup.clone();
         one.routes = Routes::new(&one.network).unwrap();
-        one.host.path = PathChoice::PerFlow;
+        one.host.path = LoadBalancing::PerFlow;
         let mut all = one.clone();
-        all.host.path = PathChoice::PerPacket(16);
+        all.host.path = LoadBalancing::PerPacket(16);
         for spec in &one.flows {
             prop_assert!(all.ideal(spec) <= one.ideal(spec), "{:?}", spec);
         }
@@ -113,8 +113,8 @@ fn the_best_cable_is_the_ideal() {
         let network = network(&hops, &[(10_000, 1_000); 2], units::Bytes::MAX);
         let mut setup = common::setup(network, vec![common::flow(0, 1, 300_001)], Time::from_ms(500));
         setup.seed = seed;
-        let window = ("window", laws::catalog::Value::Bytes(units::Bytes::new(1 << 40)));
-        let end = common::run(&setup, Kind::Fixed, &[window]).flows[0];
+        let window = ("window", laws::catalog::ParamValue::Bytes(units::Bytes::new(1 << 40)));
+        let end = common::run(&setup, LawKind::Fixed, &[window]).flows[0];
         took.push((end.completed.since(end.started), setup.ideal(&setup.flows[0])));
     }
     assert!(took.iter().all(|(took, ideal)| took >= ideal));

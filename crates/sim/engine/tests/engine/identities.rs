@@ -1,8 +1,10 @@
 //! Identities of an outcome: a sound run satisfies them, and each of them can be broken.
 
-use experiment::{Causes, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start, Ties, broken_identities};
+use experiment::{
+    Dependencies, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start, TieBreak, broken_identities,
+};
 use fabric::{HostId, PortConfig, Routes, topology};
-use laws::Path;
+use laws::PathInfo;
 use laws::fixed::{Fixed, Params};
 use units::{Bytes, Rate, Span, Time};
 
@@ -28,16 +30,16 @@ fn ran() -> (Setup, Outcome) {
         symmetric: false,
         flows: vec![flow(0), flow(1)],
         host: HostConfig::default(),
-        causes: Causes::default(),
+        causes: Dependencies::default(),
         modules: Vec::new(),
-        ties: Ties::default(),
+        ties: TieBreak::default(),
         series: SeriesConfig::default(),
         seed: 0,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(4),
     };
     let window = Params { window: Bytes::new(40_960), paced: false };
-    let make_law = |_: &FlowSpec, path: &Path| Fixed::new(path, window);
+    let make_law = |_: &FlowSpec, path: &PathInfo| Fixed::new(path, window);
     let outcome = engine::run(&setup, 1, make_law, &mut |_| true);
     (setup, outcome)
 }

@@ -7,7 +7,7 @@ use experiment::{Jitter, JitterShape, Setup};
 use fabric::PortConfig;
 use fabric::topology::{SingleSwitch, single_switch};
 use flow::LossTimer;
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
@@ -23,9 +23,9 @@ fn a_round_trip_has_two_delays() {
     let network = single_switch(&SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
     let packets = 2_000u32;
     let mut setup = common::setup(network, vec![common::flow(0, 1, u64::from(packets) * 4_096)], Time::from_ms(1_000));
-    let window = [("window", Value::Bytes(Bytes::new(4_096)))];
+    let window = [("window", ParamValue::Bytes(Bytes::new(4_096)))];
     let took = |setup: &Setup| {
-        let outcome = common::run(setup, Kind::Fixed, &window);
+        let outcome = common::run(setup, LawKind::Fixed, &window);
         assert_eq!(outcome.flows[0].stats.retransmits, 0);
         outcome.flows[0].completed.since(Time::ZERO)
     };
@@ -47,7 +47,7 @@ fn delays_of_one_flow_do_not_reorder_it() {
     setup.host.jitter = Some(jitter(Span::from_us(20)));
     // No tolerance at all: a packet out of order would be declared lost.
     setup.host.reordering = Some(Span::ZERO);
-    let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 18)))]);
+    let outcome = common::run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(1 << 18)))]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
 }
 
@@ -64,7 +64,7 @@ fn the_packet_timer_waits_for_hosts() {
     let mut setup = common::setup(network, vec![common::flow(0, 1, 1 << 20)], Time::from_ms(1_000));
     setup.host.jitter = Some(jitter(Span::from_us(10)));
     setup.host.loss_timer = LossTimer::Packet;
-    let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(8_192)))]);
+    let outcome = common::run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(8_192)))]);
     assert_eq!((outcome.flows[0].stats.timeouts, outcome.flows[0].stats.retransmits), (0, 0));
     assert!(outcome.flows[0].completed.is_set());
 }

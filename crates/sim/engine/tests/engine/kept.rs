@@ -4,8 +4,8 @@
 use crate::common::{flow, pipe, run, setup};
 use experiment::{FlowSpec, Outcome, Setup, Start};
 use fabric::{Builder, HostId, LinkClass, PortConfig};
-use flow::{PathChoice, TcpConfig, UnoLb, UsageRules};
-use laws::catalog::Kind;
+use flow::{CwndValidationConfig, LoadBalancing, TcpConfig, UnoLb};
+use laws::catalog::LawKind;
 use units::{Bytes, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
@@ -36,9 +36,11 @@ fn a_kept_connection_keeps_its_window() {
     let flows = [(0, 1_000), (1_000, 200)];
     let second = |kept: bool, idle_restart: bool| {
         let mut setup = far(&flows, kept);
-        setup.host.tcp =
-            TcpConfig { usage: UsageRules { restart: idle_restart, ..UsageRules::default() }, ..TcpConfig::NONE };
-        let outcome = run(&setup, Kind::NewReno, &[]);
+        setup.host.tcp = TcpConfig {
+            usage: CwndValidationConfig { restart: idle_restart, ..CwndValidationConfig::default() },
+            ..TcpConfig::NONE
+        };
+        let outcome = run(&setup, LawKind::NewReno, &[]);
         assert_eq!(outcome.flows.iter().map(|flow| flow.stats.packets_sent).collect::<Vec<_>>(), [1_000, 200]);
         assert!(outcome.flows.iter().all(|flow| flow.delivered.get() == MSS * flow.stats.packets_sent));
         round_trips(&outcome)[1]
@@ -54,7 +56,7 @@ fn a_kept_connection_keeps_its_window() {
 /// The actions of a law are counted for the flow for which it acted.
 #[test]
 fn what_a_law_did_is_each_flow_s_own() {
-    let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), Kind::NewReno, &[]);
+    let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), LawKind::NewReno, &[]);
     let increases: Vec<u64> = outcome.flows.iter().map(|flow| flow.acted.increases).collect();
     // All acknowledged bytes of the first flow, except those that arrived while it had no data left to send; at most all of
     // the other.
@@ -65,17 +67,17 @@ fn what_a_law_did_is_each_flow_s_own() {
 #[test]
 fn there_are_as_many_connections_as_were_needed_at_once() {
     let mut setup = far(&[(0, 500), (0, 500), (0, 500), (500, 200), (500, 200), (500, 200), (500, 200)], true);
-    let outcome = run(&setup, Kind::NewReno, &[]);
+    let outcome = run(&setup, LawKind::NewReno, &[]);
     let fast = round_trips(&outcome)[3..].iter().filter(|&&took| took < 2.0).count();
     assert_eq!(fast, 3, "{:?}", round_trips(&outcome));
     for flow in &mut setup.flows[3..] {
         flow.class = 2;
     }
-    assert!(round_trips(&run(&setup, Kind::NewReno, &[]))[3..].iter().all(|&took| took > 4.0));
+    assert!(round_trips(&run(&setup, LawKind::NewReno, &[]))[3..].iter().all(|&took| took > 4.0));
 }
 
 /// Two switches, two equal cables, and 32 flows one after the other.
-fn one_by_one(kept: bool, path: PathChoice) -> [u64; 2] {
+fn one_by_one(kept: bool, path: LoadBalancing) -> [u64; 2] {
     let port = PortConfig { buffer: Bytes::new(1_000_000), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(5)) };
     let mut builder = Builder::default();
     let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
@@ -89,7 +91,7 @@ fn one_by_one(kept: bool, path: PathChoice) -> [u64; 2] {
     let spec = |index: u64| FlowSpec { start: Start::At(Time::from_us(200 * index)), kept, ..flow(0, 1, 20 * MSS) };
     let mut setup = setup(builder.finish().unwrap(), (0..32).map(spec).collect(), Time::from_ms(1_000));
     setup.host.path = path;
-    let outcome = run(&setup, Kind::Dctcp, &[]);
+    let outcome = run(&setup, LawKind::Dctcp, &[]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     let sender = setup.network.links()[setup.network.uplink(HostId(0)).index()].to;
     let cables = setup.network.links().iter().zip(&outcome.links);
@@ -100,16 +102,16 @@ fn one_by_one(kept: bool, path: PathChoice) -> [u64; 2] {
 /// A kept connection stays on its path; each new one draws another, and so does each packet that is sprayed.
 #[test]
 fn a_kept_connection_keeps_its_path() {
-    let mut cables = one_by_one(true, PathChoice::PerFlow);
+    let mut cables = one_by_one(true, LoadBalancing::PerFlow);
     cables.sort_unstable();
     assert_eq!(cables, [0, 640]);
     let spread = |packets: u64| (220..=420).contains(&packets);
-    for (kept, path) in [(false, PathChoice::PerFlow), (true, PathChoice::PerPacket(256))] {
+    for (kept, path) in [(false, LoadBalancing::PerFlow), (true, LoadBalancing::PerPacket(256))] {
         let cables = one_by_one(kept, path);
         assert!(cables.into_iter().all(spread) && cables[0] + cables[1] == 640, "{cables:?} with {path:?}");
     }
     let unolb = UnoLb { subflows: 8, recent: None, random: false, own_laws: true };
-    let cables = one_by_one(true, PathChoice::UnoLb(unolb));
+    let cables = one_by_one(true, LoadBalancing::UnoLb(unolb));
     assert_eq!(cables[0] + cables[1], 640);
 }
 
@@ -131,11 +133,11 @@ fn a_remembered_threshold_spares_the_overflow() {
         let network = pipe(1, &link, Rate::from_gbps(100), Span::from_us(1));
         let mut setup = setup(network, (0..2).map(spec).collect(), Time::from_ms(10_000));
         setup.host.tcp = TcpConfig {
-            usage: UsageRules { restart: idle_restart, ..UsageRules::default() },
+            usage: CwndValidationConfig { restart: idle_restart, ..CwndValidationConfig::default() },
             remembers,
             ..TcpConfig::NONE
         };
-        let outcome = run(&setup, Kind::NewReno, &[]);
+        let outcome = run(&setup, LawKind::NewReno, &[]);
         outcome.flows.iter().map(|flow| flow.stats.retransmits).collect::<Vec<_>>()
     };
     let new = losses(false, false, false);
@@ -159,7 +161,7 @@ fn pauses_between_messages_do_not_slow_bbr_down() {
         |read: u64| FlowSpec { start: Start::At(Time::from_us(400_000 * read)), kept: true, ..flow(0, 1, 200_000) };
     let flows = (0..60).map(spec).collect();
     let setup = setup(pipe(1, &link, Rate::from_gbps(10), Span::from_us(1)), flows, Time::from_ms(60_000));
-    let outcome = run(&setup, Kind::Bbr, &[]);
+    let outcome = run(&setup, LawKind::Bbr, &[]);
     let took: Vec<Span> = outcome.flows.iter().map(|flow| flow.completed.since(flow.started)).collect();
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     assert!(took.iter().skip(1).is_sorted_by(|before, after| after <= before), "{took:?}");

@@ -8,8 +8,8 @@ use crate::common::{flow, run, setup};
 use experiment::{FlowId, Outcome, SeriesConfig, Setup};
 use fabric::topology::{FatTrees, SingleSwitch, single_switch};
 use fabric::{Ecn, LinkClass, LinkId, Network, Outages, PortConfig, Trim};
-use flow::{PathChoice, Reps};
-use laws::catalog::Kind;
+use flow::{LoadBalancing, Reps};
+use laws::catalog::LawKind;
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(100);
@@ -17,8 +17,8 @@ const DELAY: Span = Span::from_us(2);
 /// Bytes on the wire for a byte of payload.
 const WIRE: f64 = 4_160.0 / 4_096.0;
 
-fn reps() -> PathChoice {
-    PathChoice::Reps(Reps { entropies: 256, buffer: 8, freeze: Span::from_ms(10), explore: 16 })
+fn reps() -> LoadBalancing {
+    LoadBalancing::Reps(Reps { entropies: 256, buffer: 8, freeze: Span::from_ms(10), explore: 16 })
 }
 
 /// A port with room for a BDP of data that trims, and marks from a fifth of it to four fifths, as the public simulator's do.
@@ -69,7 +69,7 @@ fn took(outcome: &Outcome) -> Span {
 fn a_flow_alone_has_the_link_to_itself() {
     for bytes in [4_096, 1 << 20, 50 << 20] {
         let setup = incast(1, bytes);
-        let outcome = run(&setup, Kind::Nscc, &[]);
+        let outcome = run(&setup, LawKind::Nscc, &[]);
         let (took, ideal) = (took(&outcome), setup.ideal(&setup.flows[0]));
         println!("{bytes} B: {took}, ideal {ideal}");
         assert!(took >= ideal && took.ps() - ideal.ps() <= ideal.ps() / 1_000, "{took} instead of {ideal}");
@@ -83,11 +83,11 @@ fn a_flow_alone_has_the_link_to_itself() {
 fn an_incast_ends_when_the_link_has_carried_it() {
     for (senders, bytes) in [(2, 8 << 20), (8, 4 << 20), (32, 1 << 20), (64, 1 << 20)] {
         let setup = incast(senders, bytes);
-        let outcome = run(&setup, Kind::Nscc, &[]);
+        let outcome = run(&setup, LawKind::Nscc, &[]);
         let port = outcome.links[towards_receiver(&setup).index()];
         let (took, base) = (took(&outcome), setup.paths(setup.flows[0].src, setup.flows[0].dst, 4_096).base_rtt);
         let wire = (f64::from(senders) * bytes as f64 * WIRE) as u64 + 64 * port.trims;
-        let least = RATE.time_for(Bytes::new(wire)) + base;
+        let least = RATE.tx_time(Bytes::new(wire)) + base;
         println!(
             "{senders} x {bytes} B: {took}, link {least}, {:+.2} %; {} trims, {} marks, {} strikes",
             100.0 * (took.ps() as f64 / least.ps() as f64 - 1.0),
@@ -115,7 +115,7 @@ fn the_queue_stays_near_the_target() {
         flows: (0..8).map(FlowId).collect(),
         ..SeriesConfig::default()
     };
-    let outcome = run(&setup, Kind::Nscc, &[]);
+    let outcome = run(&setup, LawKind::Nscc, &[]);
     let base = setup.paths(setup.flows[0].src, setup.flows[0].dst, 4_096).base_rtt;
     let target = RATE.bytes_in(base.times(3).over(4)).get() as f64;
     let from = Time::from_ms(5);
@@ -138,7 +138,7 @@ fn the_queue_stays_near_the_target() {
 }
 
 /// A tree of 16 hosts, in which each sends to the one half round; the round trip is 25 us.
-fn permutation(path: PathChoice, bytes: u64) -> Setup {
+fn permutation(path: LoadBalancing, bytes: u64) -> Setup {
     let port = port(RATE.bytes_in(Span::from_us(25)));
     let trees =
         FatTrees { datacenters: 1, k: 4, hosts_per_edge: 2, nic: nic(), inter: vec![], ..FatTrees::uno(port, DELAY) };
@@ -155,11 +155,11 @@ fn entropies_that_are_recycled_avoid_collisions() {
     let (bytes, base) = (16 << 20, 25e-6);
     let least = bytes as f64 * WIRE * 8.0 / RATE.bps() as f64 + base;
     let slowest = |path| {
-        let outcome = run(&permutation(path, bytes), Kind::Nscc, &[]);
+        let outcome = run(&permutation(path, bytes), LawKind::Nscc, &[]);
         assert_eq!(timeouts(&outcome), 0, "{path:?}");
         took(&outcome).ps() as f64 / 1e12 / least
     };
-    let [recycled, sprayed, fixed] = [reps(), PathChoice::PerPacket(256), PathChoice::PerFlow].map(slowest);
+    let [recycled, sprayed, fixed] = [reps(), LoadBalancing::PerPacket(256), LoadBalancing::PerFlow].map(slowest);
     println!("REPS {recycled:.3}, spraying {sprayed:.3}, ECMP {fixed:.3} of the least time");
     assert!(recycled < 1.1 && fixed > 1.5 && recycled <= sprayed, "{recycled} {sprayed} {fixed}");
 }
@@ -174,7 +174,7 @@ fn a_dead_path_is_left() {
         let dead = LinkId((0..setup.network.links().len()).find(is_core).unwrap() as u32);
         let down = Outages::new([(Time::from_us(100), Time::NEVER)]);
         setup.network = setup.network.with_outages(dead, down);
-        let outcome = run(&setup, Kind::Nscc, &[]);
+        let outcome = run(&setup, LawKind::Nscc, &[]);
         assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "{path:?}");
         let hit: BTreeSet<usize> = (0..16).filter(|&flow| outcome.flows[flow].stats.timeouts > 0).collect();
         println!(
@@ -186,6 +186,6 @@ fn a_dead_path_is_left() {
         );
         (outcome.links[dead.index()].losses, took(&outcome))
     };
-    let [recycled, sprayed] = [reps(), PathChoice::PerPacket(256)].map(lost);
+    let [recycled, sprayed] = [reps(), LoadBalancing::PerPacket(256)].map(lost);
     assert!(recycled.0 * 2 < sprayed.0 && recycled.1 < sprayed.1, "{recycled:?} {sprayed:?}");
 }

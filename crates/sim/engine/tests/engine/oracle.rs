@@ -7,7 +7,7 @@ use crate::common::random::case;
 use experiment::{FlowSpec, Start};
 use fabric::PortConfig;
 use fabric::topology::{SingleSwitch, single_switch};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
@@ -39,8 +39,8 @@ fn flows_of_one_pace_take_turns_by_their_numbers() {
     let early = [flow(0, 2, 4_096, 100), flow(1, 3, 4_096, 0)];
     let late = [flow(0, 2, 100_000, 10_000), flow(0, 3, 100_000, 10_000)];
     let setup = common::setup(network, [early, late].concat(), Time::from_ms(1));
-    let settings = [("window", Value::Bytes(Bytes::new(40_960))), ("paced", Value::Switch(true))];
-    let factory = common::law(Kind::Fixed, &settings);
+    let settings = [("window", ParamValue::Bytes(Bytes::new(40_960))), ("paced", ParamValue::Switch(true))];
+    let factory = common::law(LawKind::Fixed, &settings);
     let (flows, ..) = Oracle::new(&setup, &factory).run();
     let outcome = engine::run(&setup, 1, &factory, &mut |_| true);
     assert_eq!(flows.into_iter().flatten().collect::<Vec<_>>(), outcome.flows);
@@ -61,7 +61,7 @@ fn links_of_twenty_seconds_keep_the_order() {
         })
         .collect();
     let setup = common::setup(network, flows, Time::from_ms(3_000_000));
-    let factory = common::law(laws::catalog::Kind::Dctcp, &[]);
+    let factory = common::law(laws::catalog::LawKind::Dctcp, &[]);
     let (flows, ..) = Oracle::new(&setup, &factory).run();
     let outcome = engine::run(&setup, 1, &factory, &mut |_| true);
     assert_eq!(flows.into_iter().flatten().collect::<Vec<_>>(), outcome.flows);

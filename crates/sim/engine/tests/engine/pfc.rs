@@ -4,8 +4,8 @@
 use crate::common;
 use crate::common::flow;
 use experiment::{FlowSpec, Outcome, SeriesConfig, Setup, Start};
-use fabric::{Builder, Gate, Limit, LinkClass, LinkId, Network, NodeKind, Pfc, PortConfig, Switch, headroom};
-use laws::catalog::{Kind, Value};
+use fabric::{Builder, IngressLimit, Limit, LinkClass, LinkId, Network, NodeKind, Pfc, PortConfig, Switch, headroom};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -16,18 +16,18 @@ fn pausing(buffer: u64) -> Switch {
     Switch { buffer: Bytes::new(buffer), reserve: Bytes::ZERO, egress_alpha: None, pfc, int: false }
 }
 
-fn gate(off: u64, hysteresis: u64, headroom: u64) -> Gate {
+fn gate(off: u64, hysteresis: u64, headroom: u64) -> IngressLimit {
     let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
-    Gate { off: Limit::Bytes(off), hysteresis, headroom }
+    IngressLimit { off: Limit::Bytes(off), hysteresis, headroom }
 }
 
 /// Never pauses.
-fn wide() -> Gate {
+fn wide() -> IngressLimit {
     gate(1 << 40, 0, 0)
 }
 
 /// A port of 8 Gb/s, a byte a nanosecond, with a microsecond behind it.
-fn port(gate: Gate) -> PortConfig {
+fn port(gate: IngressLimit) -> PortConfig {
     PortConfig { gate, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) }
 }
 
@@ -42,8 +42,8 @@ fn greedy(setup: &mut Setup) {
 }
 
 fn run(setup: &Setup, threads: usize) -> Outcome {
-    let settings = [("window", Value::Bytes(Bytes::new(1 << 30)))];
-    engine::run_on(setup, engine::Threads::always(threads), common::law(Kind::Fixed, &settings), &mut |_| true)
+    let settings = [("window", ParamValue::Bytes(Bytes::new(1 << 30)))];
+    engine::run_on(setup, engine::Threads::always(threads), common::law(LawKind::Fixed, &settings), &mut |_| true)
 }
 
 /// Host 0, switch a, switch b, host 1 behind a link of a tenth of the rate, and host 2 at b. Packets from a enter b through
@@ -155,7 +155,10 @@ fn what_a_plain_switch_does_not_know_ends_with_the_link() {
         highest: Rate::from_gbps(8),
         lag: Span::from_us(2),
     };
-    setup.modules = vec![experiment::ModuleSpec { link: ba, module: experiment::Module::RateCalculation(params) }];
+    setup.modules = vec![experiment::SwitchControllerSpec {
+        link: ba,
+        module: experiment::SwitchController::RateCalculation(params),
+    }];
     let outcome = run(&setup, 1);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
     let rates = outcome.switches.iter().map(|it| it.messages).sum::<u64>();
@@ -294,7 +297,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 let (rate, delay) = (Rate::from_gbps(gbps), Span::from_ns(delay_ns));
                 let back = Rate::from_gbps(back_gbps);
                 let headroom = headroom(back, rate, delay, packet, FRAME, classes.into());
-                let gate = Gate { off, hysteresis: Bytes::new(hysteresis), headroom };
+                let gate = IngressLimit { off, hysteresis: Bytes::new(hysteresis), headroom };
                 PortConfig { gate, control_priority, ..PortConfig::new(rate, delay) }
             };
             let ends = |(gbps, back, delay): (u64, u64, i64)| (end((gbps, back, delay)), end((back, gbps, delay)));
@@ -336,7 +339,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
             let mut setup = common::setup(network, flows.collect(), Time::from_ms(2_000));
             let kept = |network: &Network, node| {
                 let of = network.links_out(node);
-                let gates: Vec<Gate> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
+                let gates: Vec<IngressLimit> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
                 let config = Switch { reserve: Bytes::new(reserve), ..pausing(0) };
                 let kept = fabric::kept(&config, &gates, classes.into());
                 Switch { buffer: kept + Bytes::new(shared), ..config }

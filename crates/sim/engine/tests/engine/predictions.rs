@@ -4,8 +4,8 @@ use crate::common;
 use experiment::{Clocks, FlowId, FlowSpec, OnRampConfig, Outcome, Predictions, Setup};
 use fabric::topology::{SingleSwitch, single_switch};
 use fabric::{PortConfig, Switch};
-use laws::catalog::{Kind, Value};
-use laws::on_ramp::Params;
+use laws::catalog::{LawKind, ParamValue};
+use laws::on_ramp::OnRampParams;
 use units::{Bytes, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
@@ -18,7 +18,7 @@ fn incast(senders: u32, packets: u64, sigma: Span) -> Setup {
     let shared = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
     let network = single_switch(&SingleSwitch { hosts }).unwrap().sharing(|_, _| Some(shared));
     let mut setup = common::setup(network, (1..=senders).map(flow).collect(), Time::from_ms(100));
-    let params = Params { threshold: Span::from_s(1), gain: Params::GAIN, strawman: false };
+    let params = OnRampParams { threshold: Span::from_s(1), gain: OnRampParams::GAIN, strawman: false };
     setup.host.on_ramp = Some(OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
     setup.host.clocks = Clocks { sigma, ..Clocks::default() };
     setup.host.rto_min = Some(Span::from_ms(20));
@@ -27,7 +27,7 @@ fn incast(senders: u32, packets: u64, sigma: Span) -> Setup {
 }
 
 fn fixed(setup: &Setup, packets: u64) -> Outcome {
-    common::run(setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(packets * MSS)))])
+    common::run(setup, LawKind::Fixed, &[("window", ParamValue::Bytes(Bytes::new(packets * MSS)))])
 }
 
 fn correlation(pairs: &experiment::Pairs) -> f64 {
@@ -53,7 +53,7 @@ fn clocks_that_are_off_hide_what_round_trips_show() {
         let mut setup = incast(8, 20, sigma);
         for flow in 1..8 {
             setup.flows[flow].start =
-                setup.causes.start([experiment::Cause::Complete(FlowId(flow as u32 - 1))], Span::ZERO);
+                setup.causes.start([experiment::Dependency::Complete(FlowId(flow as u32 - 1))], Span::ZERO);
         }
         fixed(&setup, 1).predictions
     };

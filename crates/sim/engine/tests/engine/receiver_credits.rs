@@ -6,14 +6,14 @@ use crate::common::{flow, run, setup};
 use experiment::{Outcome, Setup};
 use fabric::topology::{SingleSwitch, single_switch};
 use fabric::{HostId, LinkId, PortConfig, Trim};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(100);
 const DELAY: Span = Span::from_us(2);
 const WIRE: u64 = 4_160;
 /// A window that holds nothing back.
-const OPEN: (&str, Value) = ("window", Value::Bytes(Bytes::new(1 << 30)));
+const OPEN: (&str, ParamValue) = ("window", ParamValue::Bytes(Bytes::new(1 << 30)));
 
 fn port(buffer: Bytes) -> PortConfig {
     PortConfig { buffer, control_priority: true, ..PortConfig::new(RATE, DELAY) }
@@ -56,16 +56,16 @@ fn an_incast_waits_with_its_first_bdps_alone_and_fills_the_link() {
     let mut setup = incast(senders, packets, Bytes::MAX);
     // Packets that wait among the first BDPs are not lost.
     setup.host.rto_min = Some(Span::from_ms(1));
-    let outcome = run(&setup, Kind::Fixed, &[OPEN]);
+    let outcome = run(&setup, LawKind::Fixed, &[OPEN]);
     let most = u64::from(senders) * unscheduled(&setup) * WIRE;
     let queue = outcome.links[towards(&setup, 0).index()].max_queue.get();
     assert!(most / 2 < queue && queue <= most + WIRE, "{queue} of {most}");
-    let ideal = RATE.time_for(Bytes::new(u64::from(senders) * packets * WIRE)) + DELAY.times(4);
+    let ideal = RATE.tx_time(Bytes::new(u64::from(senders) * packets * WIRE)) + DELAY.times(4);
     let took = last(&outcome);
     assert!(ideal <= took && took < ideal + ideal.over(50), "{took:?} and not {ideal:?}");
     // In turn: all end within three turns of each other, and each got a credit for each packet that needed one.
     let first = outcome.flows.iter().map(|flow| flow.completed).min().unwrap();
-    let turn = RATE.time_for(Bytes::new(u64::from(senders) * WIRE));
+    let turn = RATE.tx_time(Bytes::new(u64::from(senders) * WIRE));
     assert!(took - first.since(Time::ZERO) <= turn.times(3), "{first:?} and {took:?}");
     for flow in &outcome.flows {
         let credits = flow.credits;
@@ -74,7 +74,7 @@ fn an_incast_waits_with_its_first_bdps_alone_and_fills_the_link() {
     }
     let mut without = setup.clone();
     without.host.receiver_credits = false;
-    let outcome = run(&without, Kind::Fixed, &[OPEN]);
+    let outcome = run(&without, LawKind::Fixed, &[OPEN]);
     assert!(outcome.links[towards(&without, 0).index()].max_queue.get() > 10 * most);
 }
 
@@ -82,9 +82,9 @@ fn an_incast_waits_with_its_first_bdps_alone_and_fills_the_link() {
 #[test]
 fn a_flow_alone_is_as_fast_as_without() {
     let mut setup = incast(1, 2_000, Bytes::MAX);
-    let with = last(&run(&setup, Kind::Fixed, &[OPEN]));
+    let with = last(&run(&setup, LawKind::Fixed, &[OPEN]));
     setup.host.receiver_credits = false;
-    let without = last(&run(&setup, Kind::Fixed, &[OPEN]));
+    let without = last(&run(&setup, LawKind::Fixed, &[OPEN]));
     assert!(without <= with && with < without + without.over(100), "{with:?} and {without:?}");
 }
 
@@ -101,14 +101,14 @@ fn what_is_lost_gets_credits_again() {
             let port = PortConfig { trim, ..port(Bytes::new(20 * WIRE)) };
             setup.network = single_switch(&SingleSwitch { hosts: vec![(nic, port); senders as usize + 1] }).unwrap();
         }
-        let outcome = run(&setup, Kind::Fixed, &[OPEN]);
+        let outcome = run(&setup, LawKind::Fixed, &[OPEN]);
         let dropped = outcome.links[towards(&setup, 0).index()];
         let lost = if trims { dropped.trims } else { dropped.drops };
         assert!(lost > 20, "{lost}");
-        let ideal = RATE.time_for(Bytes::new(u64::from(senders) * packets * WIRE)) + DELAY.times(4);
+        let ideal = RATE.tx_time(Bytes::new(u64::from(senders) * packets * WIRE)) + DELAY.times(4);
         let took = last(&outcome);
         // A round trip and the packets lost in it; without trimming the loss of a tail is found by a timeout.
-        let more = RATE.time_for(Bytes::new(lost * WIRE)) + Span::from_us(if trims { 20 } else { 200 });
+        let more = RATE.tx_time(Bytes::new(lost * WIRE)) + Span::from_us(if trims { 20 } else { 200 });
         assert!(took < ideal + more, "{took:?} and not {:?}", ideal + more);
         for flow in &outcome.flows {
             let credits = flow.credits;
@@ -126,8 +126,8 @@ fn what_is_lost_gets_credits_again() {
 fn the_law_holds_as_well() {
     let setup = incast(1, 2_000, Bytes::MAX);
     let half = Bytes::new(unscheduled(&setup) * 4_096 / 2);
-    let took = last(&run(&setup, Kind::Fixed, &[("window", Value::Bytes(half))]));
-    let line = RATE.time_for(Bytes::new(2_000 * WIRE));
+    let took = last(&run(&setup, LawKind::Fixed, &[("window", ParamValue::Bytes(half))]));
+    let line = RATE.tx_time(Bytes::new(2_000 * WIRE));
     assert!(took > line + line.over(2) && took < line.times(3), "{took:?} and {line:?}");
 }
 
@@ -136,8 +136,8 @@ fn the_law_holds_as_well() {
 #[test]
 fn each_receiver_shares_its_own_link() {
     let setup = flows(4, Bytes::MAX, &[(2, 0, 3_000), (3, 0, 3_000), (3, 1, 3_000)]);
-    let outcome = run(&setup, Kind::Fixed, &[OPEN]);
-    let alone = RATE.time_for(Bytes::new(3_000 * WIRE));
+    let outcome = run(&setup, LawKind::Fixed, &[OPEN]);
+    let alone = RATE.tx_time(Bytes::new(3_000 * WIRE));
     for flow in &outcome.flows {
         let took = flow.completed.since(Time::ZERO);
         assert!(

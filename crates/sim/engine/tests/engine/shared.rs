@@ -3,10 +3,10 @@
 
 use crate::common;
 use crate::common::random::{Case, case_with};
-use experiment::{Cause, Causes, FlowId, Setup};
+use experiment::{Dependencies, Dependency, FlowId, Setup};
 use fabric::topology::{SingleSwitch, single_switch};
-use fabric::{Gate, PortConfig, Switch};
-use laws::catalog::Kind;
+use fabric::{IngressLimit, PortConfig, Switch};
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
@@ -35,10 +35,10 @@ proptest! {
 
 /// Ports with such buffers, and without credit queues: a switch that shares its buffer has none.
 fn case(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Case> {
-    case_with(buffer, Just(Gate::default()).boxed(), Just(None).boxed())
+    case_with(buffer, Just(IngressLimit::default()).boxed(), Just(None).boxed())
 }
 
-fn assert_same(plain: Setup, kind: Kind) -> Result<(), TestCaseError> {
+fn assert_same(plain: Setup, kind: LawKind) -> Result<(), TestCaseError> {
     let shared = Setup { network: plain.network.clone().sharing(|_, _| Some(OPEN)), ..plain.clone() };
     let factory = common::law(kind, &[]);
     let [plain, shared] = [plain, shared].map(|setup| engine::run(&setup, 2, &factory, &mut |_| true));
@@ -56,11 +56,11 @@ fn a_shared_switch_that_has_nothing_to_do_does_not_keep_a_run_going() {
     let stop = Time::from_ms(60_000);
     let ended = [plain, shared].map(|network| {
         let mut flows = vec![common::flow(0, 1, 1_000), common::flow(1, 0, 1_000)];
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         for (flow, other) in [(0, 1), (1, 0)] {
-            flows[flow].start = causes.start([Cause::Complete(FlowId(other))], Span::ZERO);
+            flows[flow].start = causes.start([Dependency::Complete(FlowId(other))], Span::ZERO);
         }
-        common::run(&Setup { causes, ..common::setup(network, flows, stop) }, Kind::Fixed, &[]).ended
+        common::run(&Setup { causes, ..common::setup(network, flows, stop) }, LawKind::Fixed, &[]).ended
     });
     assert!(ended[1] == ended[0] && ended[1] < stop, "{ended:?}");
 }

@@ -4,8 +4,8 @@
 use crate::common::{flow, run, setup};
 use experiment::{Coding, Outcome, Setup};
 use fabric::{Builder, Ecn, HostId, LinkClass, PortConfig};
-use flow::{PathChoice, UnoLb};
-use laws::catalog::Kind;
+use flow::{LoadBalancing, UnoLb};
+use laws::catalog::LawKind;
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const SIZE: u64 = 40 << 20;
@@ -29,12 +29,12 @@ fn uneven(own_laws: bool) -> Setup {
         builder.connect(switches[0], switches[1], LinkClass::Other, cable(gbps), cable(gbps));
     }
     let mut setup = setup(builder.finish().unwrap(), vec![flow(0, 1, SIZE)], Time::from_ms(1_000));
-    setup.host.path = PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws });
+    setup.host.path = LoadBalancing::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws });
     setup
 }
 
 /// The rate of the flow, and the bytes that the two cables carried in its direction.
-fn outcome(setup: &Setup, kind: Kind) -> (Rate, [u64; 2]) {
+fn outcome(setup: &Setup, kind: LawKind) -> (Rate, [u64; 2]) {
     let Outcome { flows, links, .. } = run(setup, kind, &[]);
     assert!(flows[0].completed.is_set() && flows[0].delivered == Bytes::new(SIZE));
     let sender = setup.network.links()[setup.network.uplink(HostId(0)).index()].to;
@@ -50,13 +50,13 @@ fn outcome(setup: &Setup, kind: Kind) -> (Rate, [u64; 2]) {
 #[test]
 fn a_block_is_waited_for_over_the_slow_cable() {
     let mut setup = uneven(false);
-    let code = flow::Code { data: 8, parity: 2, tail: None };
+    let code = flow::FlowCoding { data: 8, parity: 2, tail: None };
     setup.host.coding = Some(Coding { code, block_timer: None, gaps: false, eager: false, history: false });
     setup.flows[0].coded = true;
     let timer = setup.block_timer(&setup.flows[0]).unwrap();
     let wait = setup.paths(HostId(0), HostId(1), setup.host.mss).longest_wait_there.unwrap();
     let block = Bytes::new(10 * u64::from(setup.host.mss + setup.host.header));
-    assert_eq!(timer, wait + Rate::from_gbps(1).time_for(block));
+    assert_eq!(timer, wait + Rate::from_gbps(1).tx_time(block));
 }
 
 /// Packets that take subflows in turn are limited by the slow cable: it carries the packets of its share of the eight
@@ -65,7 +65,7 @@ fn a_block_is_waited_for_over_the_slow_cable() {
 #[test]
 fn a_law_a_subflow_fills_what_a_slow_path_leaves() {
     let share = |rate: Rate, gbps: f64| rate.bps() as f64 / (gbps * 1e9 * 4_096.0 / 4_160.0);
-    for kind in [Kind::Dctcp, Kind::Bbr] {
+    for kind in [LawKind::Dctcp, LawKind::Bbr] {
         let (one, [fast, slow]) = outcome(&uneven(false), kind);
         let on_slow = (8 * slow).div_ceil(fast + slow);
         assert_eq!(on_slow, 3, "of 8 subflows on the slow cable");

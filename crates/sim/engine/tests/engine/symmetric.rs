@@ -4,8 +4,8 @@ use crate::common;
 use experiment::{HostConfig, Outcome, Setup};
 use fabric::topology::FatTrees;
 use fabric::{CreditQueue, LinkClass, LinkId, Outages, PortConfig, Routes};
-use flow::PathChoice;
-use laws::catalog::Kind;
+use flow::LoadBalancing;
+use laws::catalog::LawKind;
 use units::{Bytes, Rate, Span, Time};
 
 /// Flows over two trees of 16 hosts with four long links between them; every port of a switch is `port`.
@@ -35,17 +35,17 @@ fn both_ways(setup: &Setup, outcome: &Outcome) -> Vec<(u64, u64)> {
 fn answers_take_the_way_of_what_they_answer() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
     let flows: Vec<_> = (0..32).map(|src| (src, (src * 7 + 5) % 32, 100_000)).filter(|it| it.0 != it.1).collect();
-    for path in [PathChoice::PerFlow, PathChoice::PerPacket(64)] {
+    for path in [LoadBalancing::PerFlow, LoadBalancing::PerPacket(64)] {
         for control_priority in [false, true] {
             let mut setup = trees(&PortConfig { control_priority, ..port }, &flows);
             setup.host = HostConfig { path, ..setup.host };
-            let outcome = common::run(&setup, Kind::Dctcp, &[]);
+            let outcome = common::run(&setup, LawKind::Dctcp, &[]);
             assert!(outcome.flows.iter().all(|flow| flow.stats.retransmits == 0 && flow.completed.is_set()));
             let passed = both_ways(&setup, &outcome);
             assert!(passed.iter().all(|(there, back)| there == back), "{path:?}: {passed:?}");
             // Not so if switches hash the reverse packets.
             setup.symmetric = false;
-            let passed = both_ways(&setup, &common::run(&setup, Kind::Dctcp, &[]));
+            let passed = both_ways(&setup, &common::run(&setup, LawKind::Dctcp, &[]));
             assert!(passed.iter().any(|(there, back)| there != back), "{path:?}");
         }
     }
@@ -64,7 +64,7 @@ fn where_there_is_no_reverse_packets_back_go_another_way() {
     let gone = (0..setup.network.links().len() as u32).map(LinkId).find(long).unwrap();
     setup.network = setup.network.with_outages(gone, Outages::new([(Time::ZERO, Time::from_ms(50))]));
     setup.routes = Routes::without(&setup.network, &[gone].into()).unwrap();
-    let outcome = common::run(&setup, Kind::Dctcp, &[]);
+    let outcome = common::run(&setup, LawKind::Dctcp, &[]);
     assert!(outcome.flows.iter().all(|flow| flow.stats.retransmits == 0 && flow.completed.is_set()));
     let reverse = setup.network.links()[gone.index()].reverse;
     assert_eq!(outcome.links[gone.index()].packets, 0);
@@ -82,7 +82,7 @@ fn expresspass(symmetric: bool) -> (u64, u64) {
     };
     let mut setup = Setup { symmetric, ..trees(&port, &flows) };
     setup.host = HostConfig { mss: 1_460, header: 78, ack_size: 84, ack_every: 8, ..setup.host };
-    let outcome = common::run(&setup, Kind::ExpressPass, &[]);
+    let outcome = common::run(&setup, LawKind::ExpressPass, &[]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     let ports = setup.network.links().iter().zip(&outcome.links);
     let longest = ports.filter(|(link, _)| link.class != LinkClass::Nic).map(|(_, it)| it.max_queue.get()).max();

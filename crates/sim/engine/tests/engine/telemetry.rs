@@ -8,18 +8,18 @@ use crate::common::flow;
 use experiment::{FlowSpec, Setup, Start};
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{PortConfig, Switch};
-use laws::catalog::{Kind, Value, build};
-use laws::{Ack, Acted, ControlLaw, Hop, Law, Loss, Permit};
+use laws::catalog::{LawKind, ParamValue, build};
+use laws::{Ack, ControlLaw, Hop, Law, LawActions, Loss, SendLimits};
 use units::{Bytes, Rate, Span, Time};
 
 /// Reports that flows received from the ports that their packets passed, by source and acknowledgement.
-type Told = Arc<Mutex<BTreeMap<u32, Vec<Vec<Hop>>>>>;
+type ReportLog = Arc<Mutex<BTreeMap<u32, Vec<Vec<Hop>>>>>;
 
 /// A fixed window that records its feedback.
 struct Scribe {
     law: Law,
     source: u32,
-    told: Told,
+    told: ReportLog,
 }
 
 impl ControlLaw for Scribe {
@@ -30,10 +30,10 @@ impl ControlLaw for Scribe {
     fn on_loss(&mut self, loss: &Loss) {
         self.law.on_loss(loss);
     }
-    fn permit(&self) -> Permit {
-        self.law.permit()
+    fn send_limits(&self) -> SendLimits {
+        self.law.send_limits()
     }
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.law.acted()
     }
 }
@@ -57,10 +57,10 @@ fn line(between: Rate, apart: bool, flows: Vec<FlowSpec>) -> Setup {
 }
 
 fn told(setup: &Setup, threads: usize) -> BTreeMap<u32, Vec<Vec<Hop>>> {
-    let told = Told::default();
-    let settings = [("window", Value::Bytes(Bytes::new(1 << 30)))];
-    let scribe = |spec: &FlowSpec, path: &laws::Path| Scribe {
-        law: build(Kind::Fixed, path, &settings).unwrap(),
+    let told = ReportLog::default();
+    let settings = [("window", ParamValue::Bytes(Bytes::new(1 << 30)))];
+    let scribe = |spec: &FlowSpec, path: &laws::PathInfo| Scribe {
+        law: build(LawKind::Fixed, path, &settings).unwrap(),
         source: spec.src.0,
         told: Arc::clone(&told),
     };

@@ -5,16 +5,16 @@ use crate::common::{flow, run, setup};
 use experiment::{Coding, Outcome, Setup};
 use fabric::topology::{SingleSwitch, single_switch};
 use fabric::{LinkId, PortConfig, Trim};
-use flow::{Code, Recovery};
-use laws::catalog::{Kind, Value};
+use flow::{FlowCoding, Recovery};
+use laws::catalog::{LawKind, ParamValue};
 use units::{Bytes, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(10);
 /// A full packet on the wire.
 const PACKET: u64 = 4_160;
 
-fn window(packets: u64) -> [(&'static str, Value); 1] {
-    [("window", Value::Bytes(Bytes::new(packets * 4_096)))]
+fn window(packets: u64) -> [(&'static str, ParamValue); 1] {
+    [("window", ParamValue::Bytes(Bytes::new(packets * 4_096)))]
 }
 
 /// Hosts 1 to `senders` send `packets` each to host 0. Its port has room for `room` packets and trims, or drops.
@@ -60,7 +60,7 @@ fn what_finds_no_room_is_trimmed_and_its_header_goes_first() {
     // A packet lasts 3.328 us at each of two ports and 1 us on each of two links.
     let first = Span::from_ps(2 * (3_328_000 + 1_000_000));
     incast.stop = Time::ZERO + first + Span::from_ps(5 * 51_200);
-    let outcome = run(&incast, Kind::Fixed, &window(1));
+    let outcome = run(&incast, LawKind::Fixed, &window(1));
     let port = outcome.links.iter().find(|link| link.trims > 0).unwrap();
     assert_eq!((port.trims, port.drops), (5, 0));
     // The first packet arrived complete, and five headers; the last of these at the stop.
@@ -76,14 +76,14 @@ fn an_incast_ends_when_the_link_has_carried_it() {
     let senders = 16;
     let packets = 50;
     let incast = incast(senders, packets, 16, TRIMS);
-    let outcome = run(&incast, Kind::Fixed, &window(4));
+    let outcome = run(&incast, LawKind::Fixed, &window(4));
     let Sums { trims, drops, nacks, retransmits, timeouts } = sums(&outcome);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     assert!(trims > 100, "{trims} trims");
     assert_eq!((nacks, retransmits, drops, timeouts), (trims, trims, 0, 0));
     let wire = u64::from(senders) * packets * PACKET + trims * 64;
     // The first packet crosses its own link first; the last acknowledgement goes back over two ports.
-    let least = RATE.time_for(Bytes::new(wire)) + Span::from_ps(3_328_000 + 2_000_000) + Span::from_ps(2_102_400);
+    let least = RATE.tx_time(Bytes::new(wire)) + Span::from_ps(3_328_000 + 2_000_000) + Span::from_ps(2_102_400);
     let took = last_end(&outcome);
     println!("{trims} trims; {took} instead of {least}");
     assert!(took >= least - Span::from_ps(1) && took < least + Span::from_us(4), "{took} instead of {least}");
@@ -92,8 +92,8 @@ fn an_incast_ends_when_the_link_has_carried_it() {
 /// The same where ports drop takes timeouts, or at least longer.
 #[test]
 fn dropping_instead_takes_longer() {
-    let trimming = run(&incast(16, 8, 4, TRIMS), Kind::Fixed, &window(8));
-    let dropping = run(&incast(16, 8, 4, None), Kind::Fixed, &window(8));
+    let trimming = run(&incast(16, 8, 4, TRIMS), LawKind::Fixed, &window(8));
+    let dropping = run(&incast(16, 8, 4, None), LawKind::Fixed, &window(8));
     assert_eq!((sums(&trimming).timeouts, sums(&dropping).trims), (0, 0));
     assert!(sums(&dropping).timeouts > 0);
     let (fast, slow) = (last_end(&trimming), last_end(&dropping));
@@ -106,7 +106,7 @@ fn dropping_instead_takes_longer() {
 fn headers_are_dropped_only_where_control_is_full() {
     let little = Some(Trim { header: 64, control: Bytes::new(128) });
     let incast = incast(16, 8, 4, little);
-    let outcome = run(&incast, Kind::Fixed, &window(8));
+    let outcome = run(&incast, LawKind::Fixed, &window(8));
     let Sums { trims, drops, nacks, retransmits, .. } = sums(&outcome);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
     assert!(drops > 0 && nacks > 0, "{drops} drops, {nacks} nacks");
@@ -126,14 +126,14 @@ fn other_ways_of_recovery_end_too() {
         } else {
             incast.flows.iter_mut().for_each(|flow| flow.coded = true);
             incast.host.coding = Some(Coding {
-                code: Code { data: 8, parity: 2, tail: None },
+                code: FlowCoding { data: 8, parity: 2, tail: None },
                 block_timer: None,
                 gaps: false,
                 eager: true,
                 history: case == 2,
             });
         }
-        let outcome = run(&incast, Kind::Fixed, &window(4));
+        let outcome = run(&incast, LawKind::Fixed, &window(4));
         let sums = sums(&outcome);
         assert!(sums.trims > 0 && sums.nacks > 0, "case {case}: {} trims", sums.trims);
         for (spec, end) in incast.flows.iter().zip(&outcome.flows) {
@@ -147,7 +147,7 @@ fn other_ways_of_recovery_end_too() {
 #[test]
 fn counts_are_of_the_flow_and_the_port() {
     let incast = incast(4, 10, 2, TRIMS);
-    let outcome = run(&incast, Kind::Fixed, &window(10));
+    let outcome = run(&incast, LawKind::Fixed, &window(10));
     let lost: u64 = outcome.lost_of.iter().map(|&lost| u64::from(lost)).sum();
     assert_eq!(lost, sums(&outcome).trims);
     let of_flows: u64 = outcome.flows.iter().map(|flow| u64::from(flow.stats.nacks)).sum();

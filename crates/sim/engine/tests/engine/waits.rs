@@ -4,17 +4,19 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use crate::common::{flow, law};
-use experiment::{Cause, Causes, FlowId, FlowSpec, HostConfig, Outcome, Pending, SeriesConfig, Setup, Start, Waits};
+use experiment::{
+    Dependencies, Dependency, FlowId, FlowSpec, HostConfig, Outcome, Pending, SeriesConfig, Setup, Start, Waits,
+};
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{Network, PortConfig};
-use laws::catalog::{Kind, Value};
+use laws::catalog::{LawKind, ParamValue};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time};
 
-const WIDE: &[(&str, Value)] = &[("window", Value::Bytes(Bytes::new(1 << 30)))];
+const WIDE: &[(&str, ParamValue)] = &[("window", ParamValue::Bytes(Bytes::new(1 << 30)))];
 
 fn run(setup: &Setup, threads: usize) -> Outcome {
-    engine::run_on(setup, engine::Threads::always(threads), law(Kind::Fixed, WIDE), &mut |_| true)
+    engine::run_on(setup, engine::Threads::always(threads), law(LawKind::Fixed, WIDE), &mut |_| true)
 }
 
 fn switch(hosts: usize) -> Network {
@@ -24,17 +26,18 @@ fn switch(hosts: usize) -> Network {
 
 #[test]
 fn followers_are_told_apart_by_kind_and_sorted() {
-    let [complete, received, begun] = [Cause::Complete, Cause::Received, Cause::Begun].map(|of| of(FlowId(0)));
+    let [complete, received, begun] =
+        [Dependency::Complete, Dependency::Received, Dependency::Begun].map(|of| of(FlowId(0)));
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 1_000); 5], Time::from_ms(1));
-    let sets = [vec![complete], vec![begun, received], vec![received, Cause::Complete(FlowId(1))], vec![complete]];
+    let sets = [vec![complete], vec![begun, received], vec![received, Dependency::Complete(FlowId(1))], vec![complete]];
     for (flow, set) in setup.flows[1..].iter_mut().rev().zip(sets) {
         flow.start = setup.causes.start(set, Span::ZERO);
     }
     let waits = Waits::new(&setup);
     let followers = |cause| waits.followers(cause).map(|flow| flow.0).collect::<Vec<u32>>();
     assert_eq!([complete, received, begun].map(followers), [vec![1, 4], vec![2, 3], vec![3]]);
-    assert_eq!(followers(Cause::Complete(FlowId(1))), [2]);
-    for other in [Cause::Received(FlowId(1)), Cause::Begun(FlowId(4))] {
+    assert_eq!(followers(Dependency::Complete(FlowId(1))), [2]);
+    for other in [Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(4))] {
         assert_eq!(followers(other), [0; 0]);
     }
     assert_eq!(setup.causes_of(&setup.flows[3]), [begun, received]);
@@ -44,7 +47,7 @@ fn followers_are_told_apart_by_kind_and_sorted() {
 #[test]
 fn a_flow_starts_after_the_last_cause_in_whichever_order_they_are_heard_of() {
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 1_000); 4], Time::from_ms(1));
-    let all = [Cause::Complete(FlowId(0)), Cause::Received(FlowId(1)), Cause::Begun(FlowId(2))];
+    let all = [Dependency::Complete(FlowId(0)), Dependency::Received(FlowId(1)), Dependency::Begun(FlowId(2))];
     setup.flows[3].start = setup.causes.start(all, Span::from_us(5));
     for heard in [[1, 7, 3], [7, 3, 1], [3, 1, 7]] {
         let mut pending = Pending::default();
@@ -58,7 +61,7 @@ fn a_flow_starts_after_the_last_cause_in_whichever_order_they_are_heard_of() {
 #[test]
 fn news_takes_one_way_from_where_it_happens() {
     let mut setup = common::setup(switch(3), vec![flow(0, 1, 100_000)], Time::from_ms(5));
-    let (received, complete) = (Cause::Received(FlowId(0)), Cause::Complete(FlowId(0)));
+    let (received, complete) = (Dependency::Received(FlowId(0)), Dependency::Complete(FlowId(0)));
     for causes in [vec![received], vec![complete], vec![received, complete]] {
         let start = setup.causes.start(causes, Span::from_us(50));
         setup.flows.push(FlowSpec { start, ..flow(2, 1, 1_000) });
@@ -77,7 +80,7 @@ fn news_takes_one_way_from_where_it_happens() {
 
 /// A graph of sends: each of them waits for some of those before it.
 #[derive(Clone, Debug)]
-struct Graph {
+struct SendGraph {
     setup: Setup,
     two: bool,
 }
@@ -95,14 +98,14 @@ fn networks(which: u8) -> Network {
     }
 }
 
-fn graph() -> impl Strategy<Value = Graph> {
+fn graph() -> impl Strategy<Value = SendGraph> {
     let cause = (any::<u32>(), 0..3u8, prop_oneof![3 => Just(0i64), 1 => 0..30i64]);
     let node = (any::<u32>(), any::<u32>(), 1..200_000u64, proptest::collection::vec(cause, 0..5));
     let nodes = proptest::collection::vec((node, 0..40i64), 1..40);
     (0..3u8, nodes, 1..3u8).prop_map(|(which, nodes, ack_every)| {
         let network = networks(which);
         let hosts = network.hosts().len() as u32;
-        let mut causes = Causes::default();
+        let mut causes = Dependencies::default();
         let mut flows: Vec<FlowSpec> = Vec::new();
         for ((src, other, size, before), compute_us) in nodes {
             let mut set = BTreeMap::new();
@@ -114,9 +117,9 @@ fn graph() -> impl Strategy<Value = Graph> {
                     src = flows[nth as usize].src.0;
                 }
                 let cause = match kind {
-                    0 => Cause::Complete(FlowId(nth)),
-                    2 if flows[nth as usize].src.0 == src => Cause::Begun(FlowId(nth)),
-                    _ => Cause::Received(FlowId(nth)),
+                    0 => Dependency::Complete(FlowId(nth)),
+                    2 if flows[nth as usize].src.0 == src => Dependency::Begun(FlowId(nth)),
+                    _ => Dependency::Received(FlowId(nth)),
                 };
                 set.insert(cause, Span::from_us(lag_us));
             }
@@ -133,7 +136,7 @@ fn graph() -> impl Strategy<Value = Graph> {
         }
         let setup = common::setup(network, flows, Time::from_ms(2_000));
         let host = HostConfig { ack_every, ..setup.host };
-        Graph { setup: Setup { causes, host, series: SeriesConfig::default(), ..setup }, two: which > 0 }
+        SendGraph { setup: Setup { causes, host, series: SeriesConfig::default(), ..setup }, two: which > 0 }
     })
 }
 
@@ -151,14 +154,14 @@ proptest! {
             prop_assert_eq!(end.delivered, spec.size);
             let Start::Waits { causes: set, after } = spec.start else { continue };
             let not_before = setup.causes.earliest(set);
-            let known = |cause: &Cause| {
+            let known = |cause: &Dependency| {
                 let before = &outcome.flows[cause.flow().0 as usize];
                 let news = setup.news_takes(*cause, spec);
                 match cause {
-                    Cause::Complete(_) => (before.completed + news, true),
-                    Cause::Begun(_) => (before.started + news, true),
+                    Dependency::Complete(_) => (before.completed + news, true),
+                    Dependency::Begun(_) => (before.started + news, true),
                     // It came after the least time on the way, and before the last acknowledgement.
-                    Cause::Received(FlowId(of)) => {
+                    Dependency::Received(FlowId(of)) => {
                         let flow = &setup.flows[*of as usize];
                         (before.started + setup.one_way(flow.src, flow.dst) + news, false)
                     }

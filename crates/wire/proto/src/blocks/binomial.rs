@@ -2,16 +2,16 @@
 
 use units::Frac;
 
-use crate::frame::MOST_PARITY;
+use crate::frame::MAX_PARITY;
 
-/// Returns the fewest parity packets m, at most [`MOST_PARITY`], such that more than m of `data` + m packets are lost
+/// Returns the fewest parity packets m, at most [`MAX_PARITY`], such that more than m of `data` + m packets are lost
 /// with a probability of at most `failing`, if each is lost independently with probability `loss`. None if more are
 /// needed.
 pub(super) fn parity(data: u8, loss: Frac, failing: Frac) -> Option<u8> {
     let (lost, comes) = (loss.min(Frac::ONE), loss.complement());
     // Probability of exactly this many losses among the packets so far. Products are rounded down, by 2^-32 each, so m
     // is never too small.
-    let mut exactly = [Frac::ZERO; MOST_PARITY as usize + 1];
+    let mut exactly = [Frac::ZERO; MAX_PARITY as usize + 1];
     exactly[0] = Frac::ONE;
     let add = |exactly: &mut [Frac]| {
         for losses in (1..exactly.len()).rev() {
@@ -22,7 +22,7 @@ pub(super) fn parity(data: u8, loss: Frac, failing: Frac) -> Option<u8> {
     for _ in 0..data {
         add(&mut exactly);
     }
-    for parity in 0..=MOST_PARITY {
+    for parity in 0..=MAX_PARITY {
         let repaired = exactly[..=usize::from(parity)].iter().fold(Frac::ZERO, |sum, &chance| sum + chance);
         if repaired >= failing.complement() {
             return Some(parity);
@@ -54,7 +54,7 @@ mod tests {
         for ppm in [1, 100, 1_000, 5_000, 12_000, 30_000, 110_000, 250_000, 500_000] {
             for data in 1..=32 {
                 let loss = ppm as f64 / 1e6;
-                let by_formula = (0..=MOST_PARITY).find(|&parity| chance_to_fail(data, parity, loss) <= 0.01);
+                let by_formula = (0..=MAX_PARITY).find(|&parity| chance_to_fail(data, parity, loss) <= 0.01);
                 assert_eq!(parity(data, Frac::millionths(ppm), FAILING), by_formula, "{data} packets, {ppm} ppm");
             }
         }

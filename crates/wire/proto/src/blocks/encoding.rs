@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use codes::{Code, Encoder};
-use flow::MOST_PACKETS;
+use flow::MAX_PACKETS;
 
 use super::LENGTH_BYTES;
 use crate::frame::Shape;
@@ -27,7 +27,7 @@ impl Encoding {
         let known = self.encoders.iter().position(|encoder| encoder.code().parity() == parity);
         self.current = match known {
             Some(known) => known,
-            None => match Code::new(usize::from(MOST_PACKETS).saturating_sub(parity), parity) {
+            None => match Code::new(usize::from(MAX_PACKETS).saturating_sub(parity), parity) {
                 Ok(code) => {
                     self.encoders.push(Encoder::new(code));
                     self.encoders.len() - 1

@@ -1,23 +1,23 @@
 //! Coded blocks: packets with parity, from which a receiver rebuilds lost packets without a round trip. Bonato et al.,
 //! "Uno" (SC 2025), §4.2 (UnoRC); the frames and rules are in `docs/src/transport-data.md`, "Blocks".
 //!
-//! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each per direction of a connection. Neither sends
+//! A sender has a [`BlockSender`], a receiver a [`BlockReceiver`], one each per direction of a connection. Neither sends
 //! anything: a connection takes the next frames from them and reports arrivals, acknowledgements and losses to them.
-//! [`Coding`] selects the packets that are coded.
+//! [`CodingPolicy`] selects the packets that are coded.
 //!
-//! To send a packet, a sender calls [`Coder::next_resend`], then [`Coder::put_parity`], then [`Coder::offer`] for new
-//! data. It reports each packet with a [`Tag`] to [`Coder::acked`] or [`Coder::lost`], and gets the symbols' contents
-//! back from [`Coder::next_delivered`] and as [`Resend::Plain`]. A receiver reads the frames of data packets itself,
-//! and those that [`Rebuilding::next_rebuilt`] returns. Both have a timer.
+//! To send a packet, a sender calls [`BlockSender::next_resend`], then [`BlockSender::put_parity`], then [`BlockSender::offer`] for new
+//! data. It reports each packet with a [`Tag`] to [`BlockSender::acked`] or [`BlockSender::lost`], and gets the symbols' contents
+//! back from [`BlockSender::next_delivered`] and as [`Resend::Plain`]. A receiver reads the frames of data packets itself,
+//! and those that [`BlockReceiver::next_rebuilt`] returns. Both have a timer.
 //!
 //! ```
-//! use proto::blocks::{Coder, Coding, Conditions, Pending, Rebuilding};
+//! use proto::blocks::{BlockSender, CodingPolicy, Conditions, Pending, BlockReceiver};
 //! use proto::frame::{Frame, Frames};
 //! use units::{Frac, Time};
 //!
 //! let (now, window) = (Time::ZERO, 1 << 20);
-//! let mut coder = Coder::new("8,2".parse::<Coding>().unwrap(), window);
-//! let mut rebuilding = Rebuilding::new(window);
+//! let mut coder = BlockSender::new("8,2".parse::<CodingPolicy>().unwrap(), window);
+//! let mut rebuilding = BlockReceiver::new(window);
 //!
 //! // Three packets are left to send: a block of three, and its parity.
 //! let conditions = Conditions { loss: Frac::ZERO, bdp: 0 };
@@ -54,9 +54,9 @@ mod spans;
 mod timers;
 
 pub use error::BlockError;
-pub use policy::{Coding, CodingError, Conditions, Pending};
-pub use receiving::Rebuilding;
-pub use sending::{Coder, Offer, Resend};
+pub use policy::{CodingError, CodingPolicy, Conditions, Pending};
+pub use receiving::BlockReceiver;
+pub use sending::{BlockSender, Offer, Resend};
 
 /// Coding counters of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -4,28 +4,28 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use flow::MOST_PACKETS;
+use flow::MAX_PACKETS;
 use thiserror::Error;
 use units::Frac;
 
 use super::binomial;
-use crate::frame::{MOST_PARITY, Shape};
+use crate::frame::{MAX_PARITY, Shape};
 use crate::narrow::to_u8;
 
-/// Blocks of [`Coding::Tail`]: those of Uno (SC 2025, §4.2).
+/// Blocks of [`CodingPolicy::Tail`]: those of Uno (SC 2025, §4.2).
 const TAIL: Shape = Shape { data: 8, parity: 2 };
 
-/// Maximum probability that any block of a [`Coding::Auto`] tail needs retransmissions.
-const MOST_FAILING: Frac = Frac::millionths(5_000);
+/// Maximum probability that any block of a [`CodingPolicy::Auto`] tail needs retransmissions.
+const MAX_FAILING: Frac = Frac::millionths(5_000);
 
-/// Maximum number of data packets of a block in [`Coding::Auto`]: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
-const MOST_DATA: u64 = (MOST_PACKETS - MOST_PARITY) as u64;
+/// Maximum number of data packets of a block in [`CodingPolicy::Auto`]: with [`MAX_PARITY`] they are [`MAX_PACKETS`].
+const MAX_DATA: u64 = (MAX_PACKETS - MAX_PARITY) as u64;
 
 /// Selection of the packets that a sender codes. As text: `off`, `8,2`, `tail`, `auto`, `auto=10%`.
 ///
 /// The last block has as many data packets as are left.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Coding {
+pub enum CodingPolicy {
     /// None.
     #[default]
     Off,
@@ -35,7 +35,7 @@ pub enum Coding {
     /// The last bandwidth-delay product, or the last packet, of data with a known end, in blocks of 8 and 2. Losses
     /// before it are repaired by the time that the end is sent (`docs/src/codes.md`, "When coding pays").
     Tail,
-    /// The same part as [`Coding::Tail`], with the least parity that suffices, and none if losses are rare.
+    /// The same part as [`CodingPolicy::Tail`], with the least parity that suffices, and none if losses are rare.
     ///
     /// Blocks have up to 32 data packets, all about the same number. The parity m is the least with which no block to
     /// the end loses more than it can rebuild, except with a probability of 0.5 % at the measured loss rate; or the
@@ -103,7 +103,7 @@ pub enum CodingError {
     /// No block has these packets.
     #[error(
         "no block has packets {given:?}; write k,m with k data packets, at least 1, and m parity packets, 1 to \
-         {MOST_PARITY}, at most {MOST_PACKETS} together"
+         {MAX_PARITY}, at most {MAX_PACKETS} together"
     )]
     Shape {
         /// The text.
@@ -117,8 +117,8 @@ pub enum CodingError {
     },
 }
 
-impl Coding {
-    /// [`Coding::Auto`] with a budget of 10 %.
+impl CodingPolicy {
+    /// [`CodingPolicy::Auto`] with a budget of 10 %.
     pub const AUTO: Self = Self::Auto { budget: Frac::ratio(1, 10) };
 
     /// Returns the shape of a block that begins now, in symbols of up to `mss` bytes. None if the next packet is not
@@ -131,14 +131,14 @@ impl Coding {
             Self::Fixed(shape) if is_possible(shape) => cut(shape, packets),
             Self::Tail if is_tail => cut(TAIL, packets),
             Self::Auto { budget } if is_tail && packets > 0 => {
-                let blocks = packets.div_ceil(MOST_DATA);
+                let blocks = packets.div_ceil(MAX_DATA);
                 spent.begin(pending.bytes);
                 let most = (budget.of(conditions.bdp) / mss).max(1).saturating_sub(spent.parity);
                 // At most 32, because there are `blocks` of them.
                 let data = to_u8(packets.div_ceil(blocks));
-                let failing = Frac::from_bits(MOST_FAILING.bits() / blocks);
-                let wanted = binomial::parity(data, conditions.loss, failing).unwrap_or(MOST_PARITY);
-                let parity = wanted.min(to_u8((most / blocks).min(MOST_PARITY.into())));
+                let failing = Frac::from_bits(MAX_FAILING.bits() / blocks);
+                let wanted = binomial::parity(data, conditions.loss, failing).unwrap_or(MAX_PARITY);
+                let parity = wanted.min(to_u8((most / blocks).min(MAX_PARITY.into())));
                 spent.add(parity);
                 (parity > 0).then_some(Shape { data, parity })
             }
@@ -156,10 +156,10 @@ fn cut(shape: Shape, packets: u64) -> Option<Shape> {
 /// Returns whether a block may have this shape.
 pub(super) fn is_possible(shape: Shape) -> bool {
     let (data, parity) = (shape.data, shape.parity);
-    data > 0 && (1..=MOST_PARITY).contains(&parity) && data <= MOST_PACKETS - parity
+    data > 0 && (1..=MAX_PARITY).contains(&parity) && data <= MAX_PACKETS - parity
 }
 
-impl FromStr for Coding {
+impl FromStr for CodingPolicy {
     type Err = CodingError;
 
     fn from_str(text: &str) -> Result<Self, CodingError> {
@@ -186,7 +186,7 @@ impl FromStr for Coding {
     }
 }
 
-impl fmt::Display for Coding {
+impl fmt::Display for CodingPolicy {
     /// Writes the text that [`FromStr`] reads; a budget is rounded to whole percents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -211,7 +211,7 @@ mod tests {
 
     fn auto(packets: u64, loss_ppm: u64, bdp_packets: u64) -> Option<(u8, u8)> {
         let conditions = Conditions { loss: Frac::millionths(loss_ppm), bdp: bdp_packets * 1000 };
-        Coding::AUTO
+        CodingPolicy::AUTO
             .shape(pending(packets), 1000, conditions, &mut Spent::default())
             .map(|shape| (shape.data, shape.parity))
     }
@@ -219,9 +219,9 @@ mod tests {
     #[test]
     fn as_text() {
         for text in ["off", "8,2", "1,1", "32,16", "47,1", "tail", "auto", "auto=1%", "auto=29%", "auto=100%"] {
-            assert_eq!(text.parse::<Coding>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<CodingPolicy>().unwrap().to_string(), text);
         }
-        assert_eq!("auto=10%".parse(), Ok(Coding::AUTO));
+        assert_eq!("auto=10%".parse(), Ok(CodingPolicy::AUTO));
         for (text, says) in [
             ("on", "no coding \"on\"; write off, tail, auto, auto=10% or"),
             ("", "no coding \"\"; write off"),
@@ -235,7 +235,7 @@ mod tests {
             ("auto=101%", "no budget \"101%\""),
             ("auto=10", "no budget \"10\""),
         ] {
-            let error = text.parse::<Coding>().unwrap_err().to_string();
+            let error = text.parse::<CodingPolicy>().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -245,22 +245,22 @@ mod tests {
         let anywhere = Conditions { loss: Frac::ZERO, bdp: 0 };
         let shape = |packets, ends| {
             let pending = Pending { ends, ..pending(packets) };
-            Coding::Fixed(TAIL).shape(pending, 1000, anywhere, &mut Spent::default()).map(|shape| shape.data)
+            CodingPolicy::Fixed(TAIL).shape(pending, 1000, anywhere, &mut Spent::default()).map(|shape| shape.data)
         };
         assert_eq!([9, 8, 3, 1, 0].map(|packets| shape(packets, true)), [Some(8), Some(8), Some(3), Some(1), None]);
         assert_eq!([9, 3].map(|packets| shape(packets, false)), [Some(8), Some(3)]);
         assert_eq!(
-            Coding::Fixed(Shape { data: 0, parity: 1 }).shape(pending(5), 1000, anywhere, &mut Spent::default()),
+            CodingPolicy::Fixed(Shape { data: 0, parity: 1 }).shape(pending(5), 1000, anywhere, &mut Spent::default()),
             None
         );
-        assert_eq!(Coding::Off.shape(pending(5), 1000, anywhere, &mut Spent::default()), None);
+        assert_eq!(CodingPolicy::Off.shape(pending(5), 1000, anywhere, &mut Spent::default()), None);
     }
 
     #[test]
     fn the_tail_is_one_bandwidth_delay_product_of_what_ends() {
         let shape = |packets, ends, bdp| {
             let (pending, conditions) = (Pending { ends, ..pending(packets) }, Conditions { loss: Frac::ZERO, bdp });
-            Coding::Tail.shape(pending, 1000, conditions, &mut Spent::default())
+            CodingPolicy::Tail.shape(pending, 1000, conditions, &mut Spent::default())
         };
         assert_eq!(shape(100, true, 100_000), Some(TAIL));
         assert_eq!([shape(101, true, 100_000), shape(100, false, 100_000), shape(2, true, 0)], [None; 3]);
@@ -292,7 +292,7 @@ mod tests {
             bdp in 0..2_000u64,
             percent in 1..100u64,
         ) {
-            let coding = Coding::Auto { budget: Frac::ratio(percent, 100) };
+            let coding = CodingPolicy::Auto { budget: Frac::ratio(percent, 100) };
             let (mut left, mut parity, mut block, mut spent) = (packets, 0, 0, Spent::default());
             while left > 0 {
                 if block == 0 {

@@ -6,11 +6,11 @@ use core::mem;
 use crate::narrow::to_u32;
 
 /// Maximum capacity of the spare buffers, in bytes.
-const MOST_SPARE: usize = 1 << 19;
+const MAX_SPARE: usize = 1 << 19;
 
 /// Symbols by number.
 #[derive(Default, Debug)]
-pub(super) struct Pool {
+pub(super) struct SymbolPool {
     slots: Vec<Vec<u8>>,
     /// Slots without a symbol.
     free: Vec<u32>,
@@ -19,7 +19,7 @@ pub(super) struct Pool {
     spare_bytes: usize,
 }
 
-impl Pool {
+impl SymbolPool {
     /// Returns a buffer of `len` bytes with arbitrary contents. Its capacity is at most about twice that.
     pub(super) fn take(&mut self, len: usize) -> Vec<u8> {
         let mut buffer = self.spare.pop().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Pool {
 
     /// Takes a buffer back.
     pub(super) fn give(&mut self, buffer: Vec<u8>) {
-        if buffer.capacity() > 0 && self.spare_bytes + buffer.capacity() <= MOST_SPARE {
+        if buffer.capacity() > 0 && self.spare_bytes + buffer.capacity() <= MAX_SPARE {
             self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn buffers_are_used_again() {
-        let mut pool = Pool::default();
+        let mut pool = SymbolPool::default();
         let numbers: Vec<u32> =
             (0..4).map(|_| pool.take(1400)).collect::<Vec<_>>().into_iter().map(|it| pool.store(it)).collect();
         let all = pool.bytes();
@@ -102,7 +102,7 @@ mod tests {
     /// Short symbols do not hold long buffers, and spare buffers are bounded.
     #[test]
     fn memory_follows_what_is_kept() {
-        let mut pool = Pool::default();
+        let mut pool = SymbolPool::default();
         for len in [65_000, 10] {
             let numbers: Vec<u32> = (0..100)
                 .map(|_| {
@@ -110,11 +110,11 @@ mod tests {
                     pool.store(buffer)
                 })
                 .collect();
-            assert!(pool.bytes() <= 100 * (2 * len + 64) + MOST_SPARE);
+            assert!(pool.bytes() <= 100 * (2 * len + 64) + MAX_SPARE);
             for number in numbers {
                 pool.free(number);
             }
-            assert!(pool.bytes() <= MOST_SPARE);
+            assert!(pool.bytes() <= MAX_SPARE);
         }
     }
 }

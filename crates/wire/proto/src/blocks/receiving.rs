@@ -4,25 +4,25 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
 
-use flow::{MOST_PACKETS, Range};
+use flow::{MAX_PACKETS, Range};
 use units::{Span, Time};
 
 use super::error::BlockError;
 use super::policy::is_possible;
-use super::pool::Pool;
+use super::pool::SymbolPool;
 use super::repair::Repairs;
 use super::spans::{Over, Spans};
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
-use crate::frame::{MOST_PARITY, Shape};
+use crate::event_buffer::EventBuffer;
+use crate::frame::{MAX_PARITY, Shape};
 use crate::narrow::{to_u8, to_u16};
-use crate::notes::Notes;
 
 /// Maximum number of requests without an answer. Then a block is forgotten: the sender has given it up.
-const MOST_REQUESTS: u8 = 8;
+const MAX_REQUESTS: u8 = 8;
 
 /// Maximum length of parity, in bytes: that of a symbol with the highest length that 2 bytes can state.
-const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
+const MAX_PARITY_LEN: usize = u16::MAX as usize + LENGTH_BYTES;
 
 /// The blocks that one end of a connection receives.
 ///
@@ -33,17 +33,17 @@ const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
 /// Packets of blocks that are over, complete or forgotten, change nothing. In addition to the symbols there are the
 /// plans of the last 16 repairs, of up to 25 KB each, and buffers for the next symbols, up to 512 KiB.
 #[derive(Debug)]
-pub struct Rebuilding {
+pub struct BlockReceiver {
     window: u64,
     /// Time from a block's newest symbol to its first request.
     wait: Span,
     rtt: Span,
     /// A map, not a ring: the peer chooses the numbers, and the gap between two distant ones must cost nothing.
-    open: BTreeMap<u64, Block>,
+    open: BTreeMap<u64, ReceivingBlock>,
     over: Over,
     /// Accounted memory, in bytes.
     kept: u64,
-    pool: Pool,
+    pool: SymbolPool,
     repairs: Repairs,
     /// Rebuilt symbols after their lengths, padded with zeros.
     rebuilt: VecDeque<Vec<u8>>,
@@ -57,11 +57,11 @@ pub struct Rebuilding {
     /// Blocks that parity completed.
     recovered: u64,
     /// Events for observers.
-    pub(crate) notes: Notes<BlockEvent>,
+    pub(crate) notes: EventBuffer<BlockEvent>,
 }
 
 #[derive(Debug)]
-struct Block {
+struct ReceivingBlock {
     shape: Shape,
     /// Bits of the received packets.
     present: u64,
@@ -70,7 +70,7 @@ struct Block {
     /// Length of its parity in bytes, once some arrived.
     parity: Option<usize>,
     /// Numbers of the received symbols: data after its length, and parity.
-    symbols: [u32; MOST_PACKETS as usize],
+    symbols: [u32; MAX_PACKETS as usize],
     /// Accounted memory, in bytes.
     bytes: u64,
     /// Requests since the newest symbol.
@@ -82,14 +82,14 @@ struct Block {
     timer: Timer,
 }
 
-impl Block {
+impl ReceivingBlock {
     fn new(shape: Shape) -> Self {
         Self {
             shape,
             present: 0,
             longest: 0,
             parity: None,
-            symbols: [0; MOST_PACKETS as usize],
+            symbols: [0; MAX_PACKETS as usize],
             bytes: BLOCK_BYTES,
             requests: 0,
             is_asked_for: false,
@@ -99,7 +99,7 @@ impl Block {
     }
 
     /// Checks a further symbol against the block. Returns whether it is new.
-    fn is_new(&self, tag: Tag, symbol: &[u8], pool: &Pool) -> Result<bool, BlockError> {
+    fn is_new(&self, tag: Tag, symbol: &[u8], pool: &SymbolPool) -> Result<bool, BlockError> {
         let (block, len) = (tag.block, symbol.len());
         if self.shape != tag.shape {
             return Err(BlockError::Shape { block, before: self.shape, now: tag.shape });
@@ -122,7 +122,7 @@ impl Block {
     }
 }
 
-impl Rebuilding {
+impl BlockReceiver {
     /// Creates a receiver without blocks. `window` is in bytes: the `coding_window` of this end's transport parameters.
     /// The first RTT is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
     pub fn new(window: u64) -> Self {
@@ -133,7 +133,7 @@ impl Rebuilding {
             open: BTreeMap::new(),
             over: Over::default(),
             kept: 0,
-            pool: Pool::default(),
+            pool: SymbolPool::default(),
             repairs: Repairs::default(),
             rebuilt: VecDeque::new(),
             taken: Vec::new(),
@@ -141,7 +141,7 @@ impl Rebuilding {
             requests: VecDeque::new(),
             timers: Timers::default(),
             recovered: 0,
-            notes: Notes::default(),
+            notes: EventBuffer::default(),
         };
         new.set_timing(Span::from_ms(1), Span::from_ms(333));
         new
@@ -183,8 +183,8 @@ impl Rebuilding {
             return Err(BlockError::Place { shape, place });
         }
         let len = symbol.len();
-        if len + LENGTH_BYTES > LONGEST_PARITY {
-            return Err(BlockError::Long { block, len, parity: LONGEST_PARITY });
+        if len + LENGTH_BYTES > MAX_PARITY_LEN {
+            return Err(BlockError::Long { block, len, parity: MAX_PARITY_LEN });
         }
         self.on_symbol(now, Tag { block, shape, place }, symbol)
     }
@@ -192,7 +192,7 @@ impl Rebuilding {
     /// Handles a parity packet.
     ///
     /// # Errors
-    /// As [`Rebuilding::on_source`].
+    /// As [`BlockReceiver::on_source`].
     pub fn on_parity(
         &mut self,
         now: Time,
@@ -204,7 +204,7 @@ impl Rebuilding {
         if !is_possible(shape) || place < shape.data || place >= packets(shape) {
             return Err(BlockError::Place { shape, place });
         }
-        if !(LENGTH_BYTES..=LONGEST_PARITY).contains(&symbol.len()) {
+        if !(LENGTH_BYTES..=MAX_PARITY_LEN).contains(&symbol.len()) {
             return Err(BlockError::Long { block, len: 0, parity: symbol.len() });
         }
         self.on_symbol(now, Tag { block, shape, place }, symbol)
@@ -242,7 +242,7 @@ impl Rebuilding {
             self.timers.prune(open.len(), |number| open.contains_key(&number));
             self.notes.note(|| BlockEvent::Opened { block: number, shape });
         }
-        let block = self.open.entry(number).or_insert_with(|| Block::new(shape));
+        let block = self.open.entry(number).or_insert_with(|| ReceivingBlock::new(shape));
         block.bytes += cost - if is_first { BLOCK_BYTES } else { 0 };
         self.kept += cost;
         let buffer = if tag.is_parity() {
@@ -316,7 +316,7 @@ impl Rebuilding {
         if !self.make_room(number, bytes) {
             return Ok(());
         }
-        let mut rebuilt = [const { Vec::new() }; MOST_PARITY as usize];
+        let mut rebuilt = [const { Vec::new() }; MAX_PARITY as usize];
         rebuilt.iter_mut().take(lost).for_each(|buffer| *buffer = self.pool.take(len));
         let (Some(block), Some(plan)) = (self.open.get_mut(&number), self.repairs.plan(shape, present)) else {
             debug_assert!(false, "k packets of an open block are enough");
@@ -326,7 +326,7 @@ impl Rebuilding {
         block.bytes += padding as u64;
         self.kept += bytes;
 
-        let mut symbols = [None; MOST_PACKETS as usize];
+        let mut symbols = [None; MAX_PACKETS as usize];
         places(present).for_each(|place| symbols[place] = Some(self.pool.get(block.symbols[place])));
         let mut outputs = rebuilt.each_mut().map(Vec::as_mut_slice);
         let repaired = plan.repair(&symbols[..packets(shape).into()], &mut outputs[..lost]);
@@ -385,7 +385,7 @@ impl Rebuilding {
         !self.whole.is_empty()
     }
 
-    /// Handles the loss of a packet with a `BLOCK_WHOLE`: [`Rebuilding::next_whole`] returns its blocks again.
+    /// Handles the loss of a packet with a `BLOCK_WHOLE`: [`BlockReceiver::next_whole`] returns its blocks again.
     pub fn whole_lost(&mut self, first: u64, count: u64) {
         if let Some(more) = count.checked_sub(1) {
             self.whole.insert(Range { first, last: first.saturating_add(more) });
@@ -407,19 +407,19 @@ impl Rebuilding {
         None
     }
 
-    /// Returns the time of the next [`Rebuilding::on_timer`] call; [`Time::NEVER`] if none is needed.
+    /// Returns the time of the next [`BlockReceiver::on_timer`] call; [`Time::NEVER`] if none is needed.
     pub fn next_timer(&mut self) -> Time {
         self.timers.first(&mut self.open).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Queues requests for blocks with expired timers; [`Rebuilding::next_nack`] returns them. A block that was requested
+    /// Queues requests for blocks with expired timers; [`BlockReceiver::next_nack`] returns them. A block that was requested
     /// eight times without an answer is forgotten.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.open);
             let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
             let Some(block) = self.open.get_mut(&number) else { return };
-            if block.requests == MOST_REQUESTS {
+            if block.requests == MAX_REQUESTS {
                 self.notes.note(|| BlockEvent::Forgotten { block: number });
                 self.close(number);
                 self.over.insert(number);
@@ -434,7 +434,7 @@ impl Rebuilding {
     }
 }
 
-impl Timed for BTreeMap<u64, Block> {
+impl Timed for BTreeMap<u64, ReceivingBlock> {
     fn timer(&mut self, block: u64) -> Option<&mut Timer> {
         self.get_mut(&block).map(|block| &mut block.timer)
     }

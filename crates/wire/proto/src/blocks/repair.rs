@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use codes::{Code, Plan};
+use codes::{Code, DecodePlan};
 
 use super::{bit, packets};
 use crate::frame::Shape;
@@ -13,7 +13,7 @@ const PLANS: usize = 16;
 /// The last plans.
 #[derive(Default, Debug)]
 pub(super) struct Repairs {
-    known: Vec<(Shape, u64, Plan)>,
+    known: Vec<(Shape, u64, DecodePlan)>,
     /// Index of the plan that is replaced next when all places are taken; places are replaced in round-robin order.
     oldest: usize,
 }
@@ -21,7 +21,7 @@ pub(super) struct Repairs {
 impl Repairs {
     /// Returns the plan that rebuilds the missing data of a block from the packets in the bits `present`. None if they
     /// are too few.
-    pub(super) fn plan(&mut self, shape: Shape, present: u64) -> Option<&Plan> {
+    pub(super) fn plan(&mut self, shape: Shape, present: u64) -> Option<&DecodePlan> {
         let at = match self.known.iter().position(|&(known, bits, _)| (known, bits) == (shape, present)) {
             Some(at) => at,
             None => self.make(shape, present)?,

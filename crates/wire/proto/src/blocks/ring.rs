@@ -13,14 +13,14 @@ enum Slot<T> {
 
 /// Items with consecutive numbers.
 #[derive(Debug)]
-pub(super) struct Ring<T> {
+pub(super) struct BlockRing<T> {
     /// The number of the first slot.
     base: u64,
     slots: VecDeque<Slot<T>>,
     live: usize,
 }
 
-impl<T> Ring<T> {
+impl<T> BlockRing<T> {
     pub(super) const fn new() -> Self {
         Self { base: 0, slots: VecDeque::new(), live: 0 }
     }
@@ -107,7 +107,7 @@ mod tests {
         /// The ring agrees with a map.
         #[test]
         fn as_a_map(steps in proptest::collection::vec((0..60u64, 0..3u8), 0..200)) {
-            let (mut ring, mut map, mut next) = (Ring::new(), BTreeMap::new(), 0);
+            let (mut ring, mut map, mut next) = (BlockRing::new(), BTreeMap::new(), 0);
             for (number, what) in steps {
                 match what {
                     0 => {

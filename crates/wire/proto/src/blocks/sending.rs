@@ -12,23 +12,23 @@ use units::{Frac, Span, Time};
 use super::binomial;
 use super::encoding::Encoding;
 use super::error::BlockError;
-use super::policy::{Coding, Conditions, Pending, Spent};
-use super::pool::Pool;
-use super::ring::Ring;
+use super::policy::{CodingPolicy, Conditions, Pending, Spent};
+use super::pool::SymbolPool;
+use super::ring::BlockRing;
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, lowest, packets};
-use crate::frame::{Frame, MOST_PARITY, Shape};
+use crate::event_buffer::EventBuffer;
+use crate::frame::{Frame, MAX_PARITY, Shape};
 use crate::narrow::{to_u8, to_u16, to_u32};
-use crate::notes::Notes;
 use crate::varint;
 
 /// Maximum number of packet lists kept for reuse.
-const MOST_SPARE: usize = 256;
+const MAX_SPARE: usize = 256;
 
 /// Length of a PARITY frame before its symbol, without the block's number: its type, k, m and place.
 const PARITY_HEAD: usize = 4;
 /// Maximum probability that the packets retransmitted for a block are too few.
-const MOST_FAILING_AGAIN: Frac = Frac::millionths(1_000);
+const MAX_FAILING_AGAIN: Frac = Frac::millionths(1_000);
 
 /// The place of the next data packet in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,17 +46,17 @@ pub enum Resend {
     Source {
         /// Contents of its SOURCE frame.
         tag: Tag,
-        /// The symbol's content, as passed to [`Coder::push`].
+        /// The symbol's content, as passed to [`BlockSender::push`].
         content: u64,
     },
-    /// A parity packet, which [`Coder::put_again`] writes.
+    /// A parity packet, which [`BlockSender::put_again`] writes.
     Parity {
         /// The packet.
         tag: Tag,
     },
     /// Frames that no block protects any more.
     Plain {
-        /// The symbol's content, as passed to [`Coder::push`]. It is not returned again.
+        /// The symbol's content, as passed to [`BlockSender::push`]. It is not returned again.
         content: u64,
     },
 }
@@ -69,17 +69,17 @@ pub enum Resend {
 /// Its accounted memory is at most `window` bytes: a block counts [`BLOCK_BYTES`], a parity symbol its length and
 /// [`SYMBOL_BYTES`], a data symbol [`SYMBOL_BYTES`].
 #[derive(Debug)]
-pub struct Coder {
-    coding: Coding,
+pub struct BlockSender {
+    coding: CodingPolicy,
     window: u64,
     timeout: Span,
     rtt: Span,
-    ring: Ring<Block>,
+    ring: BlockRing<SendingBlock>,
     /// Accounted memory of the symbols, in bytes.
     kept: u64,
     encoding: Encoding,
-    parity: Pool,
-    spare: Vec<Vec<Packet>>,
+    parity: SymbolPool,
+    spare: Vec<Vec<SymbolPacket>>,
     /// Blocks with parity that was not sent yet. The first is live.
     due: VecDeque<u64>,
     /// Packets to retransmit, if their blocks still request it. The first one does.
@@ -93,11 +93,11 @@ pub struct Coder {
     /// Parity packets sent, including retransmissions.
     parity_sent: u64,
     /// Events for observers.
-    pub(crate) notes: Notes<BlockEvent>,
+    pub(crate) notes: EventBuffer<BlockEvent>,
 }
 
 #[derive(Debug)]
-struct Block {
+struct SendingBlock {
     shape: Shape,
     /// Maximum length of a data symbol, in bytes.
     most: u16,
@@ -113,14 +113,14 @@ struct Block {
     /// Data packets with content that was not returned.
     held: u64,
     /// Sent data and, once all data was sent, parity.
-    packets: Vec<Packet>,
+    packets: Vec<SymbolPacket>,
     /// Accounted memory of its symbols, in bytes.
     bytes: u64,
     timer: Timer,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Packet {
+struct SymbolPacket {
     /// Content of data, or number of parity in its pool.
     symbol: u64,
     /// Time of its last transmission.
@@ -129,7 +129,7 @@ struct Packet {
     under_way: u8,
 }
 
-impl Block {
+impl SendingBlock {
     /// Returns whether all data was sent and parity was made.
     fn is_complete(&self) -> bool {
         self.left >= self.shape.data
@@ -182,14 +182,14 @@ impl Block {
 }
 
 /// Returns the number of packets to send for a block that lacks `lacks` packets, so that it gets them all except with a
-/// probability of [`MOST_FAILING_AGAIN`]. Retransmissions are few, and each further round trip delays all data that
+/// probability of [`MAX_FAILING_AGAIN`]. Retransmissions are few, and each further round trip delays all data that
 /// waits for the block.
 fn with_spares(lacks: u32, loss: Frac) -> u32 {
     let data = to_u8(u64::from(lacks).min(u8::MAX.into()));
     if data == 0 {
         return 0;
     }
-    lacks + u32::from(binomial::parity(data, loss, MOST_FAILING_AGAIN).unwrap_or(MOST_PARITY))
+    lacks + u32::from(binomial::parity(data, loss, MAX_FAILING_AGAIN).unwrap_or(MAX_PARITY))
 }
 
 /// State of the network when a receiver requests packets.
@@ -201,19 +201,19 @@ struct NetworkState {
     loss: Frac,
 }
 
-impl Coder {
+impl BlockSender {
     /// Creates a coder without blocks. `window` is in bytes: the memory that the peer keeps (`coding_window`, at most
     /// 2^30). The first RTT is 333 ms, and the timeout three of them (RFC 9002 §6.2.2).
-    pub fn new(coding: Coding, window: u64) -> Self {
+    pub fn new(coding: CodingPolicy, window: u64) -> Self {
         Self {
             coding,
             window,
             timeout: Span::from_ms(999),
             rtt: Span::from_ms(333),
-            ring: Ring::new(),
+            ring: BlockRing::new(),
             kept: 0,
             encoding: Encoding::default(),
-            parity: Pool::default(),
+            parity: SymbolPool::default(),
             spare: Vec::new(),
             due: VecDeque::new(),
             again: VecDeque::new(),
@@ -223,7 +223,7 @@ impl Coder {
             loss: Frac::ZERO,
             spent: Spent::default(),
             parity_sent: 0,
-            notes: Notes::default(),
+            notes: EventBuffer::default(),
         }
     }
 
@@ -248,7 +248,7 @@ impl Coder {
     }
 
     /// Sets the packets that are coded, from the next block on.
-    pub fn set_coding(&mut self, coding: Coding) {
+    pub fn set_coding(&mut self, coding: CodingPolicy) {
         self.coding = coding;
     }
 
@@ -274,11 +274,11 @@ impl Coder {
         let shape = self.coding.shape(pending, mss, conditions, &mut self.spent)?;
         let block = self.ring.next();
         let fits = self.kept() + BLOCK_BYTES + symbol_bytes(shape, usize::from(mss) + LENGTH_BYTES) <= self.window;
-        (fits && block <= varint::MOST).then_some(Offer { tag: Tag { block, shape, place: 0 }, most: mss })
+        (fits && block <= varint::MAX).then_some(Offer { tag: Tag { block, shape, place: 0 }, most: mss })
     }
 
     /// Returns the block that lacks data.
-    fn open(&self) -> Option<(u64, &Block)> {
+    fn open(&self) -> Option<(u64, &SendingBlock)> {
         let last = self.ring.next().checked_sub(1)?;
         let block = self.ring.get(last).filter(|block| !block.is_complete())?;
         Some((last, block))
@@ -300,7 +300,7 @@ impl Coder {
             self.notes.note(|| BlockEvent::Begun { block: number, shape: tag.shape });
         }
         let Some(block) = self.ring.get_mut(number) else { return };
-        block.packets.push(Packet { symbol: content, sent: now, under_way: 1 });
+        block.packets.push(SymbolPacket { symbol: content, sent: now, under_way: 1 });
         block.held |= bit(tag.place);
         block.left += 1;
         if symbol.len() > block.most.into() {
@@ -323,7 +323,7 @@ impl Coder {
         let mut list = self.spare.pop().unwrap_or_default();
         list.reserve_exact(packets(shape).into());
         let bytes = symbol_bytes(shape, usize::from(most) + LENGTH_BYTES);
-        self.ring.push(Block {
+        self.ring.push(SendingBlock {
             shape,
             most,
             longest: 0,
@@ -350,7 +350,7 @@ impl Coder {
             let mut buffer = self.parity.take(symbol.len());
             buffer.copy_from_slice(symbol);
             let symbol = self.parity.store(buffer).into();
-            block.packets.push(Packet { symbol, sent: Time::ZERO, under_way: 0 });
+            block.packets.push(SymbolPacket { symbol, sent: Time::ZERO, under_way: 0 });
         }
         let bytes = symbol_bytes(block.shape, len);
         self.kept -= block.bytes - bytes;
@@ -507,7 +507,7 @@ impl Coder {
         for packet in block.packets.drain(..).skip(block.shape.data.into()) {
             self.parity.free(to_u32(packet.symbol));
         }
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(block.packets);
         }
         self.tidy();
@@ -554,7 +554,7 @@ impl Coder {
         self.delivered.pop_front()
     }
 
-    /// Returns the time of the next [`Coder::on_timer`] call; [`Time::NEVER`] if none is needed.
+    /// Returns the time of the next [`BlockSender::on_timer`] call; [`Time::NEVER`] if none is needed.
     pub fn next_timer(&mut self) -> Time {
         self.timers.first(&mut self.ring).map_or(Time::NEVER, |(due, _)| due)
     }
@@ -574,7 +574,7 @@ impl Coder {
     }
 }
 
-impl Block {
+impl SendingBlock {
     /// Takes the contents that were not returned.
     fn take_held(&mut self) -> impl Iterator<Item = u64> {
         let held = core::mem::take(&mut self.held);
@@ -583,7 +583,7 @@ impl Block {
     }
 }
 
-impl Timed for Ring<Block> {
+impl Timed for BlockRing<SendingBlock> {
     fn timer(&mut self, block: u64) -> Option<&mut Timer> {
         self.get_mut(block).map(|block| &mut block.timer)
     }

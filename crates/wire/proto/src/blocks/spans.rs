@@ -6,7 +6,7 @@ use flow::Range;
 
 /// Maximum number of ranges in a set. Ranges are numerous only if consecutive blocks alternate between complete and
 /// incomplete.
-pub(super) const MOST_SPANS: usize = 256;
+pub(super) const MAX_SPANS: usize = 256;
 
 /// Numbers as ranges that do not touch, the lowest first.
 #[derive(Default, Debug)]
@@ -24,7 +24,7 @@ impl Spans {
         let first = joined.first().map_or(range.first, |kept| kept.first.min(range.first));
         let last = joined.last().map_or(range.last, |kept| kept.last.max(range.last));
         self.kept.splice(from..to.max(from), [Range { first, last }]);
-        if self.kept.len() > MOST_SPANS { self.take_lowest() } else { None }
+        if self.kept.len() > MAX_SPANS { self.take_lowest() } else { None }
     }
 
     /// Takes a number out.
@@ -132,7 +132,7 @@ mod tests {
         let mut over = Over::default();
         for block in 0..10_000 {
             over.insert(2 * block + 1);
-            assert!(over.above.kept.len() <= MOST_SPANS && over.contains(2 * block + 1));
+            assert!(over.above.kept.len() <= MAX_SPANS && over.contains(2 * block + 1));
         }
         assert!(over.contains(0) && over.contains(19_999 - 2 * 256) && !over.contains(19_998));
         over.insert(u64::MAX);

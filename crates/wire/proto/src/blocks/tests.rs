@@ -25,14 +25,14 @@ fn pending(packets: u64) -> Pending {
     Pending { bytes: packets * u64::from(MSS), ends: true }
 }
 
-fn coder(coding: &str, window: u64) -> Coder {
-    let mut coder = Coder::new(coding.parse().unwrap(), window);
+fn coder(coding: &str, window: u64) -> BlockSender {
+    let mut coder = BlockSender::new(coding.parse().unwrap(), window);
     coder.set_timing(TIMEOUT, RTT);
     coder
 }
 
-fn rebuilding(window: u64) -> Rebuilding {
-    let mut rebuilding = Rebuilding::new(window);
+fn rebuilding(window: u64) -> BlockReceiver {
+    let mut rebuilding = BlockReceiver::new(window);
     rebuilding.set_timing(Span::from_ms(1), RTT);
     rebuilding
 }
@@ -45,7 +45,7 @@ fn symbol(content: u64, len: usize) -> Vec<u8> {
 }
 
 /// Sends these contents, coded. Returns their packets.
-fn send(coder: &mut Coder, now: Time, contents: std::ops::Range<u64>) -> Vec<Tag> {
+fn send(coder: &mut BlockSender, now: Time, contents: std::ops::Range<u64>) -> Vec<Tag> {
     let end = contents.end;
     let one = |content| {
         let offer = coder.offer(pending(end - content), MSS, CALM).expect("an offer");
@@ -55,7 +55,7 @@ fn send(coder: &mut Coder, now: Time, contents: std::ops::Range<u64>) -> Vec<Tag
     contents.map(one).collect()
 }
 
-fn send_parity(coder: &mut Coder, now: Time) -> Vec<(Tag, Vec<u8>)> {
+fn send_parity(coder: &mut BlockSender, now: Time) -> Vec<(Tag, Vec<u8>)> {
     let mut all = Vec::new();
     loop {
         let (next, mut out) = (coder.next_parity(), vec![1]);
@@ -80,11 +80,11 @@ fn parity_symbol(frame: &[u8], tag: Tag) -> Vec<u8> {
     }
 }
 
-fn delivered(coder: &mut Coder) -> Vec<u64> {
+fn delivered(coder: &mut BlockSender) -> Vec<u64> {
     std::iter::from_fn(|| coder.next_delivered()).collect()
 }
 
-fn resent(coder: &mut Coder, now: Time) -> Vec<Resend> {
+fn resent(coder: &mut BlockSender, now: Time) -> Vec<Resend> {
     let all: Vec<Resend> = std::iter::from_fn(|| coder.has_resend().then(|| coder.next_resend(now).unwrap())).collect();
     assert_eq!(coder.next_resend(now), None);
     all
@@ -96,7 +96,7 @@ fn plain(contents: impl IntoIterator<Item = u64>) -> Vec<Resend> {
 
 /// Checks that parity is that of the naive engine over lengths, symbols and zeros.
 fn check_parity(shape: Shape, lens: &[usize]) {
-    let mut coder = Coder::new(Coding::Fixed(shape), WINDOW);
+    let mut coder = BlockSender::new(CodingPolicy::Fixed(shape), WINDOW);
     for (place, &len) in lens.iter().enumerate() {
         let offer = coder.offer(pending(lens.len() as u64 - place as u64), MSS, CALM).unwrap();
         assert_eq!((offer.tag.block, offer.tag.place, offer.most), (0, place as u8, MSS));
@@ -401,8 +401,8 @@ fn a_peer_speaks_of_what_was_sent_alone() {
     // Too few packets of the second block were sent for it to be complete.
     assert_eq!((coder.on_nack(1, u64::MAX, START), coder.on_nack(2, 1, START)), (Ok(()), unsent(2, 2)));
     assert_eq!(coder.on_whole(0, 2), unsent(1, 1));
-    assert_eq!(coder.on_whole(0, varint::MOST + 1), unsent(1, 1));
-    assert_eq!(coder.on_whole(varint::MOST, 1), unsent(varint::MOST, 1));
+    assert_eq!(coder.on_whole(0, varint::MAX + 1), unsent(1, 1));
+    assert_eq!(coder.on_whole(varint::MAX, 1), unsent(varint::MAX, 1));
     assert_eq!(coder.on_whole(u64::MAX, u64::MAX), unsent(u64::MAX, 1));
     assert_eq!(delivered(&mut coder), []);
     assert_eq!((coder.on_whole(0, 0), coder.on_whole(0, 1), coder.on_whole(0, 1)), (Ok(()), Ok(()), Ok(())));
@@ -586,7 +586,7 @@ fn an_open_block_outlives_many_later_ones() {
     let (one, two) = (Shape { data: 1, parity: 1 }, Shape { data: 2, parity: 1 });
     let mut all = rebuilding(WINDOW);
     all.on_source(START, 0, two, 0, b"a").unwrap();
-    for block in 1..=2 * spans::MOST_SPANS as u64 {
+    for block in 1..=2 * spans::MAX_SPANS as u64 {
         all.on_source(START, 2 * block, one, 0, b"whole").unwrap();
     }
     // Block 1 has not begun, and counts as over by now.
@@ -643,7 +643,7 @@ enum Event {
 }
 
 /// A sender and a receiver with a link between them that loses, delays and repeats packets.
-struct Link {
+struct TestLink {
     random: Random,
     /// Chances in percent.
     loss: u64,
@@ -651,8 +651,8 @@ struct Link {
     acks_are_lost: bool,
     now: Time,
     events: BTreeMap<(Time, u64), Event>,
-    coder: Coder,
-    rebuilding: Rebuilding,
+    coder: BlockSender,
+    rebuilding: BlockReceiver,
     windows: [u64; 2],
     /// The symbol of each content.
     symbols: Vec<Vec<u8>>,
@@ -663,7 +663,7 @@ struct Link {
     returned: BTreeMap<u64, bool>,
 }
 
-impl Link {
+impl TestLink {
     fn new(seed: u32, coding: &str, [loss, repeat]: [u64; 2], windows: [u64; 2], contents: u64) -> Self {
         let mut random = Random(u64::from(seed) << 32);
         let symbols = (0..contents).map(|content| symbol(content, random.below(93) as usize + 8)).collect();
@@ -831,7 +831,7 @@ impl Link {
 #[test]
 fn blocks_repair_what_a_link_loses() {
     for (coding, loss) in [("8,2", 0), ("8,2", 5), ("8,2", 30), ("32,4", 5), ("1,1", 10)] {
-        let mut link = Link::new(loss, coding, [loss.into(), 0], [WINDOW; 2], 300);
+        let mut link = TestLink::new(loss, coding, [loss.into(), 0], [WINDOW; 2], 300);
         link.acks_are_lost = false;
         link.coder.set_timing(TIMEOUT.times(10), RTT);
         let link = link.run(300);
@@ -854,7 +854,7 @@ proptest! {
         repeat in 0..20u64,
         windows in (500..100_000u64, 500..100_000u64),
     ) {
-        let link = Link::new(seed, coding, [loss, repeat], [windows.0, windows.1], contents).run(contents);
+        let link = TestLink::new(seed, coding, [loss, repeat], [windows.0, windows.1], contents).run(contents);
         prop_assert!(link.returned.keys().copied().eq(0..contents));
         prop_assert_eq!((link.coder.kept(), link.rebuilding.kept()), (0, 0));
     }

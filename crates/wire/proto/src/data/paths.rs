@@ -6,22 +6,22 @@ use flow::{DataSending, MovedLaw, PacketNumbers};
 use laws::Law;
 use units::{Span, Time, mix64};
 
-use super::{Arrival, Data, News, SKIP_EVERY, SMALLEST_MSS, make_law};
-use crate::black_hole::LostFull;
-use crate::closed::{Code, Fault};
+use super::{ConnectionUpdate, Data, OpenedPacket, SKIP_EVERY, SMALLEST_MSS, make_law};
+use crate::black_hole::BlackHoleDetector;
+use crate::closed::{CloseCode, CloseReason};
+use crate::dplpmtud::{Dplpmtud, SMALLEST};
+use crate::four_tuple::FourTuple;
+use crate::frame_queue::ConnectionFrame;
 use crate::narrow::{to_u16, to_u32};
 use crate::observe::{Event, PathChange};
-use crate::outbox::Own;
-use crate::path::{Budget, Challenge, IssuedId, Path, PathIds, State};
-use crate::search::{SMALLEST, Search};
+use crate::path::{AmplificationLimit, Challenge, IssuedId, Path, PathIds, State};
 use crate::side::Side;
-use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
 /// Maximum number of waiting connection-level frames that a peer's requests cause: two per possible path, twice.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// Consecutive expirations of a timer that may show that packets are too long.
-const MOST_STRIKES: u8 = 2;
+const MAX_STRIKES: u8 = 2;
 /// Minimum time since the first of these expirations: busy hosts are silent for hundreds of milliseconds, which is more
 /// common than a sudden decrease of a path's maximum packet size.
 const BLACK_HOLE_WAIT: Span = Span::from_s(1);
@@ -47,7 +47,7 @@ impl Data {
     }
 
     /// Confirms the handshake: both ends know each other, and paths may be opened.
-    pub(crate) fn confirm(&mut self) -> Result<(), Fault> {
+    pub(crate) fn confirm(&mut self) -> Result<(), CloseReason> {
         if !mem::replace(&mut self.is_confirmed, true) {
             while self.next_path < self.most_paths {
                 self.give_id()?;
@@ -57,28 +57,28 @@ impl Data {
     }
 
     /// Issues an ID to the peer for one more path.
-    pub(super) fn give_id(&mut self) -> Result<(), Fault> {
+    pub(super) fn give_id(&mut self) -> Result<(), CloseReason> {
         let (path, id) = (self.next_path, self.shared.new_id()?);
         let token = self.shared.reset_token(id);
         self.next_path += 1;
         self.outbox().given.insert(path, IssuedId { id, token });
-        self.outbox().push(Own::PathId(path));
-        self.news.push(News::NewId(id));
+        self.outbox().push(ConnectionFrame::PathId(path));
+        self.news.push(ConnectionUpdate::NewId(id));
         // The peer may have forgotten an old path sooner, and issued its ID before.
         if self.offered.contains_key(&path) {
-            self.news.push(News::MorePaths);
+            self.news.push(ConnectionUpdate::MorePaths);
         }
         Ok(())
     }
 
     /// Returns the path with this ID as destination of the peer's packets. Opens it if it is new.
-    pub(super) fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
+    pub(super) fn path_of(&mut self, now: Time, id: Id, via: FourTuple) -> Option<usize> {
         if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
             return Some(at);
         }
         // The caller alone opens paths.
         let number = *self.outbox_ref().given.iter().find(|(_, given)| given.id == id)?.0;
-        if self.side == Side::Caller {
+        if self.side == Side::Client {
             return None;
         }
         let theirs = self.offered.remove(&number)?;
@@ -89,7 +89,7 @@ impl Data {
     }
 
     /// Adds a path that carries nothing yet.
-    fn add_path(&mut self, now: Time, number: u32, ids: PathIds, via: Via) -> Option<usize> {
+    fn add_path(&mut self, now: Time, number: u32, ids: PathIds, via: FourTuple) -> Option<usize> {
         let law = self.own_law();
         let unused =
             (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
@@ -100,7 +100,7 @@ impl Data {
             self.channel.add_subflow(law, now)?
         };
         self.channel.set_data_sending(subflow, DataSending::Forbidden);
-        *self.outbox().lost_full(subflow) = LostFull::default();
+        *self.outbox().lost_full(subflow) = BlackHoleDetector::default();
         let mut path = Path::new(number, ids, via, State::Opening, self.answering, self.most_packet());
         path.subflow = Some(subflow);
         path.skip_at = 1 + self.draw() % SKIP_EVERY;
@@ -138,23 +138,23 @@ impl Data {
         }
         let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
         let (theirs, ours) = (self.offered.remove(&number)?, self.outbox_ref().given.get(&number)?.id);
-        let via = Via { socket, remote };
+        let via = FourTuple { socket, remote };
         let until = self.gives_up_at(now);
         let at = self.add_path(now, number, PathIds { ours, theirs }, via)?;
         let path = &mut self.paths[at];
-        (path.budget, path.challenge) = (Budget::PROVED, Some(Challenge::new(via, None, now, until)));
+        (path.budget, path.challenge) = (AmplificationLimit::PROVED, Some(Challenge::new(via, None, now, until)));
         Some(number)
     }
 
     /// Retires a path, and notifies the peer.
-    pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
+    pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), CloseReason> {
         let until = now.saturating_add(self.timeout().times(3));
         let others = self.paths.iter().any(|path| path.number != number && path.is_used());
         let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else {
             return Ok(());
         };
         if !others {
-            return Err(Fault::new(Code::NONE, "the last path was retired"));
+            return Err(CloseReason::new(CloseCode::NONE, "the last path was retired"));
         }
         debug_assert!(path.subflow.is_some(), "path {number} is used without a subflow");
         let was_open = path.state == State::Open;
@@ -168,16 +168,16 @@ impl Data {
         }
         let via = path.via;
         self.watch.tell(now, || Event::Path { path: number, via, change: PathChange::Abandoned });
-        self.outbox().push(Own::PathRetire { path: number, reason: 0 });
-        self.news.push(News::PathGone(number));
+        self.outbox().push(ConnectionFrame::PathRetire { path: number, reason: 0 });
+        self.news.push(ConnectionUpdate::PathGone(number));
         Ok(())
     }
 
-    pub(super) fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), Fault> {
+    pub(super) fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), CloseReason> {
         let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.id != id)
             || self.offered.get(&path).is_some_and(|offered| offered.id != id);
         if contradicts {
-            return Err(Fault::new(Code::FRAME, "a path's ID has changed"));
+            return Err(CloseReason::new(CloseCode::FRAME, "a path's ID has changed"));
         }
         if path == 0 || self.paths.iter().any(|open| open.number == path) {
             return Ok(());
@@ -185,25 +185,25 @@ impl Data {
         // The peer may number new paths beyond those that are retired here, so the bound includes their number.
         let gone = to_u32(self.paths.iter().filter(|path| !path.is_used()).count() as u64);
         if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
-            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+            return Err(CloseReason::new(CloseCode::FLOW, "more paths than were allowed"));
         }
         // A repeated ID for a path that is over carries no information.
         if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
             self.offered.insert(path, IssuedId { id, token });
-            self.news.push(News::MorePaths);
+            self.news.push(ConnectionUpdate::MorePaths);
         }
         if self.offered.len() > 2 * self.most_paths as usize {
-            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+            return Err(CloseReason::new(CloseCode::FLOW, "more paths than were allowed"));
         }
         Ok(())
     }
 
-    pub(super) fn on_path_retire(&mut self, now: Time, path: u32, reason: u64) -> Result<(), Fault> {
+    pub(super) fn on_path_retire(&mut self, now: Time, path: u32, reason: u64) -> Result<(), CloseReason> {
         if path >= self.next_path {
-            return Err(Fault::new(Code::FRAME, "a path is retired that there never was"));
+            return Err(CloseReason::new(CloseCode::FRAME, "a path is retired that there never was"));
         }
-        if reason == 1 && self.side == Side::Caller {
-            self.news.push(News::PathWanted(path));
+        if reason == 1 && self.side == Side::Client {
+            self.news.push(ConnectionUpdate::PathWanted(path));
             return Ok(());
         }
         self.retire_path(now, path)?;
@@ -214,19 +214,19 @@ impl Data {
         // The path was never open here. The request is answered nevertheless, and another path may be offered.
         if let Some(IssuedId { id, .. }) = self.outbox().given.remove(&path) {
             self.offered.remove(&path);
-            self.outbox().push(Own::PathRetire { path, reason: 0 });
-            self.news.push(News::OldId(id));
+            self.outbox().push(ConnectionFrame::PathRetire { path, reason: 0 });
+            self.news.push(ConnectionUpdate::OldId(id));
             self.give_id()?;
             // Each costs two frames, so a peer that retires paths faster than it receives new ones is not served.
-            if self.outbox().waiting() > MOST_WAITING {
-                return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+            if self.outbox().waiting() > MAX_WAITING {
+                return Err(CloseReason::new(CloseCode::FLOW, "more paths than were allowed"));
             }
         }
         Ok(())
     }
 
     /// Handles the response to a challenge.
-    pub(super) fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
+    pub(super) fn on_response(&mut self, now: Time, number: u32, via: FourTuple, value: [u8; 8]) {
         // The only path under a law has that law for itself.
         let alone = self.paths.iter().filter(|path| path.is_used()).count() == 1;
         let law = if alone { Some(make_law(&self.shared, self.base_rtt, SMALLEST_MSS)) } else { self.own_law() };
@@ -252,7 +252,7 @@ impl Data {
                 path.budget.prove();
                 if path.state == State::Opening {
                     (path.state, path.settles_at) = (State::Open, settles_at);
-                    self.news.push(News::PathOpen(number));
+                    self.news.push(ConnectionUpdate::PathOpen(number));
                     if let Some(law) = self.rerouting.take() {
                         self.channel.adopt(subflow, law, now);
                         self.channel.set_mss(subflow, SMALLEST_MSS);
@@ -262,7 +262,7 @@ impl Data {
             Some(_) => {
                 // The path to the new address is a different one.
                 path.budget.prove();
-                (path.search, path.least_rtt) = (Search::new(most), None);
+                (path.search, path.least_rtt) = (Dplpmtud::new(most), None);
                 self.channel.reset_subflow(subflow, law, PacketNumbers::Continue, now);
             }
         }
@@ -278,12 +278,12 @@ impl Data {
     pub(super) fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
         let path = &mut self.paths[at];
         let only_small_come = self.channel.work_mut().lost_full(subflow).is_black_hole();
-        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
-            && self.channel.struck_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
+        let nothing_comes = self.channel.pto_count(subflow) >= MAX_STRIKES
+            && self.channel.first_timeout_at(subflow).is_some_and(|at| now.saturating_since(at) >= BLACK_HOLE_WAIT);
         if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
             let old = path.search.size();
             path.search.fall(now);
-            *self.channel.work_mut().lost_full(subflow) = LostFull::default();
+            *self.channel.work_mut().lost_full(subflow) = BlackHoleDetector::default();
             self.channel.set_mss(subflow, SMALLEST_MSS);
             self.tell_of_size(now, at, old);
         }
@@ -291,10 +291,10 @@ impl Data {
 
     /// Handles the peer's migration: a packet arrived from another address than those before, with the highest number
     /// of its path.
-    pub(super) fn on_moved(&mut self, arrival: &Arrival) {
-        let &Arrival { now, path, via, len, .. } = arrival;
+    pub(super) fn on_moved(&mut self, arrival: &OpenedPacket) {
+        let &OpenedPacket { now, path, via, len, .. } = arrival;
         let until = self.gives_up_at(now);
-        if self.side == Side::Caller || !self.is_confirmed {
+        if self.side == Side::Client || !self.is_confirmed {
             return;
         }
         let Some(at) = self.paths.iter().position(|it| it.number == path) else { return };
@@ -311,7 +311,7 @@ impl Data {
             // The validated address is remembered, not an intermediate one.
             before => path.before = before.or_else(|| (path.state == State::Open).then_some(present)),
         }
-        (path.via, path.budget) = (via, Budget::default());
+        (path.via, path.budget) = (via, AmplificationLimit::default());
         path.budget.came(len);
         path.challenge = Some(Challenge::new(via, path.before.map(|(via, _)| via), now, until));
         self.channel.set_data_sending(subflow, DataSending::Forbidden);

@@ -1,21 +1,21 @@
 //! Received packets: opening them, and reading their frames.
 
-use flow::{AckEliciting, AckError, Acks};
+use flow::{AckEliciting, AckError, AckRanges};
 use laws::Notification;
 use units::{Frac, Span, Time};
 
-use super::{Arrival, Data, LATENESS, LEAST_SEND_BUFFER, News, Outcome};
-use crate::blocks::{BlockError, Coder, Conditions};
-use crate::closed::{Code, Fault};
+use super::{ConnectionUpdate, Data, LATENESS, MIN_SEND_BUFFER, OpenedPacket, ReadOutcome};
+use crate::blocks::{BlockError, BlockSender, Conditions};
+use crate::closed::{CloseCode, CloseReason};
+use crate::four_tuple::FourTuple;
 use crate::frame::{Ack, Frame, Frames};
-use crate::keys::{MOST_FAILURES, Opened, SealedPacket};
+use crate::frame_queue::OVERHEAD;
+use crate::keys::{DecryptedPacket, MAX_FAILURES, SealedPacket};
 use crate::narrow::{to_i64, to_u32};
 use crate::observe::{self, Event, KeyCause};
-use crate::outbox::OVERHEAD;
-use crate::path::{State, Told};
+use crate::path::{SentAck, State};
 use crate::side::Side;
-use crate::streams::{Direction, Taken};
-use crate::via::Via;
+use crate::streams::{Direction, FrameResult};
 use crate::{ID_LEN, Id};
 
 impl Data {
@@ -25,9 +25,9 @@ impl Data {
         &mut self,
         now: Time,
         id: Id,
-        via: Via,
+        via: FourTuple,
         packet: &mut [u8],
-    ) -> Result<Option<(u32, Opened)>, Fault> {
+    ) -> Result<Option<(u32, DecryptedPacket)>, CloseReason> {
         let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
         let timeout = self.timeout();
         let path = &mut self.paths[at];
@@ -39,8 +39,8 @@ impl Data {
             seen: &mut path.seen,
         };
         let opened = self.keys.open(now, timeout, sealed).ok();
-        if self.keys.failures >= MOST_FAILURES {
-            return Err(Fault::new(Code::KEYS, "too many packets that do not open"));
+        if self.keys.failures >= MAX_FAILURES {
+            return Err(CloseReason::new(CloseCode::KEYS, "too many packets that do not open"));
         }
         self.note_update(now, KeyCause::Remote);
         let Some(opened) = opened else {
@@ -70,10 +70,10 @@ impl Data {
     }
 
     /// Reads the frames of a packet that opened; each was checked by itself. Skips AUTH: it was handled before.
-    pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
-        let Arrival { now, came, path, number, codepoint, via, len } = arrival;
+    pub(crate) fn read(&mut self, arrival: OpenedPacket, payload: &[u8]) -> Result<ReadOutcome, CloseReason> {
+        let OpenedPacket { now, came, path, number, codepoint, via, len } = arrival;
         if self.came(&arrival).is_none() {
-            return Ok(Outcome::Dropped);
+            return Ok(ReadOutcome::Dropped);
         }
         let mut wants = false;
         let mut frames = Frames::new(payload);
@@ -86,17 +86,19 @@ impl Data {
                     source = Some((block, shape, place, frames.rest()));
                 }
                 Frame::Stream(_) | Frame::Padding(_) if source.is_some() => {
-                    if self.read_frame(now, &frame)? == Taken::Dropped {
-                        return Ok(Outcome::Dropped);
+                    if self.read_frame(now, &frame)? == FrameResult::Dropped {
+                        return Ok(ReadOutcome::Dropped);
                     }
                 }
                 _ if source.is_some() => return Err(no_symbol()),
-                Frame::Close { code, reason, .. } => return Ok(Outcome::Closed(Fault::new(Code(code), reason))),
+                Frame::Close { code, reason, .. } => {
+                    return Ok(ReadOutcome::Closed(CloseReason::new(CloseCode(code), reason)));
+                }
                 Frame::PathResponse(value) => self.on_response(now, path, via, value),
                 Frame::PathChallenge(value) => challenge = Some(value),
                 frame => {
-                    if self.read_frame(now, &frame)? == Taken::Dropped {
-                        return Ok(Outcome::Dropped);
+                    if self.read_frame(now, &frame)? == FrameResult::Dropped {
+                        return Ok(ReadOutcome::Dropped);
                     }
                 }
             }
@@ -107,7 +109,7 @@ impl Data {
             self.read_rebuilt(block)?;
         }
         self.settle_release(now);
-        let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
+        let Some(path) = self.path_mut(path) else { return Ok(ReadOutcome::Dropped) };
         if let Some(value) = challenge {
             path.respond(value, via, len);
         }
@@ -118,14 +120,14 @@ impl Data {
             self.on_moved(&arrival);
         }
         self.tell_notes(now);
-        Ok(Outcome::Read)
+        Ok(ReadOutcome::Read)
     }
 
     /// Counts an opened packet towards its path's amplification limit. None if it arrived from an invalid address.
-    pub(super) fn came(&mut self, arrival: &Arrival) -> Option<()> {
-        let (side, &Arrival { path, via, len, .. }) = (self.side, arrival);
+    pub(super) fn came(&mut self, arrival: &OpenedPacket) -> Option<()> {
+        let (side, &OpenedPacket { path, via, len, .. }) = (self.side, arrival);
         let path = self.path_mut(path)?;
-        if side == Side::Caller && path.via.remote != via.remote {
+        if side == Side::Client && path.via.remote != via.remote {
             return None;
         }
         if path.via == via {
@@ -138,12 +140,12 @@ impl Data {
         Some(())
     }
 
-    fn read_frame(&mut self, now: Time, frame: &Frame) -> Result<Taken, Fault> {
+    fn read_frame(&mut self, now: Time, frame: &Frame) -> Result<FrameResult, CloseReason> {
         let streams = &mut self.channel.work_mut().streams;
         match *frame {
             Frame::Ack(ref ack) => self.on_ack(now, ack)?,
-            Frame::Done if self.side == Side::Caller => {
-                self.news.push(News::Done);
+            Frame::Done if self.side == Side::Client => {
+                self.news.push(ConnectionUpdate::Done);
                 self.confirm()?;
             }
             Frame::PathId { path, id, token } => self.on_path_id(path, id, token)?,
@@ -169,7 +171,10 @@ impl Data {
             }
             Frame::Auth { .. } if self.side == Side::Listener => {}
             Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
-                return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet"));
+                return Err(CloseReason::new(
+                    CloseCode::FRAME,
+                    "a frame that this end may not get, or not in such a packet",
+                ));
             }
             // The source address of the latter three matters: they are read with their packet.
             Frame::Padding(_)
@@ -178,23 +183,23 @@ impl Data {
             | Frame::PathChallenge(_)
             | Frame::PathResponse(_) => {}
         }
-        Ok(Taken::Yes)
+        Ok(FrameResult::Yes)
     }
 
     /// Returns the blocks that this end sends, for a frame that refers to `block`.
-    fn coder(&mut self, block: u64) -> Result<&mut Coder, Fault> {
+    fn coder(&mut self, block: u64) -> Result<&mut BlockSender, CloseReason> {
         Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
     }
 
     /// Reads the rebuilt symbols of a block, as if their packets had arrived.
-    fn read_rebuilt(&mut self, block: u64) -> Result<(), Fault> {
+    fn read_rebuilt(&mut self, block: u64) -> Result<(), CloseReason> {
         let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
         let outbox = self.channel.work_mut();
         let mut all = true;
         while let Some(symbol) = rebuilding.next_rebuilt() {
             for frame in Frames::new(symbol).take_while(|_| !symbol.is_empty()) {
                 match frame? {
-                    Frame::Stream(stream) => all &= outbox.streams.on_stream(&stream)? == Taken::Yes,
+                    Frame::Stream(stream) => all &= outbox.streams.on_stream(&stream)? == FrameResult::Yes,
                     Frame::Padding(_) => {}
                     _ => return Err(no_symbol()),
                 }
@@ -207,23 +212,23 @@ impl Data {
         Ok(())
     }
 
-    fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
+    fn on_datagram(&mut self, data: &[u8]) -> Result<(), CloseReason> {
         if data.len() > self.shared.settings.max_datagram.into() {
-            return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
+            return Err(CloseReason::new(CloseCode::FLOW, "a datagram that is longer than was allowed"));
         }
         // Without room it is lost, as in the network.
         self.datagrams.push(data);
         Ok(())
     }
 
-    fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<(), Fault> {
+    fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<(), CloseReason> {
         let Some(at) = self.paths.iter().position(|path| path.number == ack.path) else {
             // A path that is forgotten, or never existed.
             let known = ack.path < self.next_path && !self.offered.contains_key(&ack.path);
             return if known {
                 Ok(())
             } else {
-                Err(Fault::new(Code::ACK, "an acknowledgement for a path that was never open"))
+                Err(CloseReason::new(CloseCode::ACK, "an acknowledgement for a path that was never open"))
             };
         };
         let path = &mut self.paths[at];
@@ -236,7 +241,7 @@ impl Data {
         self.times.clear();
         self.times.extend(ack.received());
         let ecn = path.ecn.then_some(ack.ecn);
-        let mut acks = Acks { ranges: &self.ranges, ecn, delay: ack.delay, received: &self.times };
+        let mut acks = AckRanges { ranges: &self.ranges, ecn, delay: ack.delay, received: &self.times };
         let acked = match self.channel.acked(now, subflow, &acks) {
             Err(AckError::EcnRunsBack { .. } | AckError::EcnTooMany { .. }) => {
                 path.ecn = false;
@@ -255,7 +260,7 @@ impl Data {
             self.keys.acknowledged(self.updates);
         }
         let named = |number| self.ranges.iter().any(|range| range.contains(number));
-        if let Some(Told { newest, .. }) = path.told.take_if(|told| named(told.number)) {
+        if let Some(SentAck { newest, .. }) = path.told.take_if(|told| named(told.number)) {
             path.arrivals.forget_below(newest);
         }
         let old = path.search.size();
@@ -290,14 +295,14 @@ impl Data {
     /// acknowledged. More would only fill the processor's caches.
     fn size_buffers(&mut self) {
         let most = self.shared.settings.send_buffer;
-        let wanted = self.channel.permit().window.get().saturating_mul(2);
-        self.outbox().streams.set_send_buffer(wanted.clamp(LEAST_SEND_BUFFER.min(most), most));
+        let wanted = self.channel.send_limits().window.get().saturating_mul(2);
+        self.outbox().streams.set_send_buffer(wanted.clamp(MIN_SEND_BUFFER.min(most), most));
     }
 
     /// Passes the network conditions to the senders and receivers of blocks.
     fn tell_blocks(&mut self, subflow: u8) {
         let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
-        let (ack_delay, bdp) = (Span::from_us(to_i64(self.theirs.ack_delay)), self.channel.permit().window);
+        let (ack_delay, bdp) = (Span::from_us(to_i64(self.theirs.ack_delay)), self.channel.send_limits().window);
         let slowest = self.paths.iter().filter_map(|path| path.subflow).map(|it| self.channel.smoothed_rtt(it)).max();
         let slowest = slowest.unwrap_or(rtt);
         if let Some(rebuilding) = &mut self.rebuilding {
@@ -312,10 +317,10 @@ impl Data {
     }
 }
 
-fn no_symbol() -> Fault {
-    Fault::new(Code::FRAME, "a symbol holds other frames than STREAM and PADDING")
+fn no_symbol() -> CloseReason {
+    CloseReason::new(CloseCode::FRAME, "a symbol holds other frames than STREAM and PADDING")
 }
 
-fn no_blocks() -> Fault {
-    Fault::new(Code::FLOW, "a block, and none were allowed")
+fn no_blocks() -> CloseReason {
+    CloseReason::new(CloseCode::FLOW, "a block, and none were allowed")
 }

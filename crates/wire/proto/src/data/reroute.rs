@@ -12,8 +12,8 @@ use laws::Law;
 use units::Time;
 
 use super::Data;
-use crate::closed::Fault;
-use crate::outbox::Own;
+use crate::closed::CloseReason;
+use crate::frame_queue::ConnectionFrame;
 use crate::path::{Path, State};
 use crate::side::Side;
 
@@ -46,22 +46,22 @@ impl Rerouting {
 
 impl Data {
     /// Replaces the path that was silent longest, after a timer has expired.
-    pub(super) fn leave_silent(&mut self, now: Time) -> Result<(), Fault> {
+    pub(super) fn leave_silent(&mut self, now: Time) -> Result<(), CloseReason> {
         if !self.is_confirmed || !self.may_reroute(now) {
             return Ok(());
         }
-        let is_silent = |path: &&Path| self.strikes(now, path).is_some_and(|strikes| strikes >= STRIKES);
+        let is_silent = |path: &&Path| self.settled_pto_count(now, path).is_some_and(|strikes| strikes >= STRIKES);
         let silent = self.paths.iter().filter(is_silent).min_by_key(|path| (path.acked_at, path.number));
         let Some(Path { number, subflow: Some(subflow), .. }) = silent else { return Ok(()) };
-        let (number, since) = (*number, self.channel.struck_at(*subflow).unwrap_or(now));
+        let (number, since) = (*number, self.channel.first_timeout_at(*subflow).unwrap_or(now));
         if !self.paths.iter().any(|path| path.acked_at >= since && self.stays(now, path, number)) {
             return Ok(());
         }
-        if self.side == Side::Caller {
+        if self.side == Side::Client {
             return self.replace_path(now, number);
         }
         self.rerouting.last = Some(now);
-        self.outbox().push(Own::PathRetire { path: number, reason: 1 });
+        self.outbox().push(ConnectionFrame::PathRetire { path: number, reason: 1 });
         Ok(())
     }
 
@@ -74,20 +74,20 @@ impl Data {
 
     /// Returns the consecutive timer expirations of a path; none unless it carries data and the peer will not give it
     /// up.
-    fn strikes(&self, now: Time, path: &Path) -> Option<u8> {
+    fn settled_pto_count(&self, now: Time, path: &Path) -> Option<u8> {
         let is_settled = path.state == State::Open && path.budget.is_proved() && path.settles_at <= now;
-        path.subflow.filter(|_| is_settled).map(|subflow| self.channel.strikes(subflow))
+        path.subflow.filter(|_| is_settled).map(|subflow| self.channel.pto_count(subflow))
     }
 
     /// Returns whether a path still carries data after path `without` is retired: it is another one, and not silent
     /// itself.
     fn stays(&self, now: Time, path: &Path, without: u32) -> bool {
-        path.number != without && self.strikes(now, path).is_some_and(|strikes| strikes < STRIKES)
+        path.number != without && self.settled_pto_count(now, path).is_some_and(|strikes| strikes < STRIKES)
     }
 
     /// Replaces a path of the caller by one from another port. Does nothing if another was replaced a moment ago, or no
     /// other is sure to stay.
-    pub(crate) fn replace_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
+    pub(crate) fn replace_path(&mut self, now: Time, number: u32) -> Result<(), CloseReason> {
         let is_open = |number| self.paths.iter().any(|path| path.number == number && path.state == State::Open);
         let others = self.paths.iter().any(|path| self.stays(now, path, number));
         if self.side == Side::Listener || !is_open(number) || !others || !self.may_reroute(now) {

@@ -6,25 +6,25 @@ use core::mem;
 use flow::{Codepoint, SendState};
 use units::{Span, Time};
 
-use super::{Data, SKIP_EVERY, Sent};
-use crate::closed::Fault;
+use super::{Data, SKIP_EVERY, SendPath};
+use crate::closed::CloseReason;
+use crate::dplpmtud::SMALLEST;
+use crate::four_tuple::FourTuple;
 use crate::frame::{Ack, AckContent, Frame};
+use crate::frame_queue::{ConnectionFrame, HEAD_LEN, NUMBER_LEN, OVERHEAD};
 use crate::header::{SHORTEST_PACKET, put_short};
-use crate::keys::{Numbered, Place, SEAL_LEN, leave_number};
+use crate::keys::{HeaderOffsets, Numbered, SEAL_LEN, leave_number};
 use crate::narrow::{to_u32, to_usize};
 use crate::observe::{self, Event};
-use crate::outbox::{HEAD_LEN, NUMBER_LEN, OVERHEAD, Own};
-use crate::path::{Path, Response, SHORTEST_ANSWER, State, Told};
-use crate::search::SMALLEST;
-use crate::via::Via;
+use crate::path::{Path, Response, SHORTEST_ANSWER, SentAck, State};
 
 /// Frames of the connection itself that wait; blocks keep theirs beyond.
-const MOST_OWN: usize = 64;
+const MAX_OWN: usize = 64;
 /// Number of ack-only packets after which one requests an acknowledgement, so that ranges which the peer has received
 /// can be forgotten.
 const SILENT: u32 = 32;
 /// Maximum length of a batch, in bytes: the longest UDP payload over IPv4.
-const LONGEST_BATCH: usize = 65_507;
+const MAX_BATCH: usize = 65_507;
 /// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
 const ACK_ROOM: usize = 300;
 /// Minimum time until a probe of the packet size is declared lost: hosts are sometimes late.
@@ -35,16 +35,16 @@ const PROBE_WAIT: Span = Span::from_ms(200);
 struct Route {
     /// Index of the path.
     at: usize,
-    via: Via,
+    via: FourTuple,
 }
 
 /// A packet with complete frames that is not sealed yet.
 #[derive(Clone, Copy)]
-struct Written {
+struct UnsealedPacket {
     /// Its path, by place.
     at: usize,
     /// Its four-tuple.
-    via: Via,
+    via: FourTuple,
     /// Offset at which it begins.
     start: usize,
     number: u64,
@@ -54,7 +54,12 @@ struct Written {
 
 impl Data {
     /// Appends packets of one size, one per datagram; the last one may be shorter. Returns their four-tuple and that size.
-    pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+    pub(crate) fn write(
+        &mut self,
+        now: Time,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(SendPath, usize)>, CloseReason> {
         if self.keys.wants_update() {
             self.update_keys(now);
         }
@@ -97,8 +102,8 @@ impl Data {
     }
 
     /// Seals the packet at the end of `out`. Returns its length.
-    fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: Written) -> usize {
-        let Written { at, via, start, number, in_flight } = packet;
+    fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: UnsealedPacket) -> usize {
+        let UnsealedPacket { at, via, start, number, in_flight } = packet;
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
         if out.len() < shortest {
             out.resize(shortest, 0);
@@ -107,9 +112,9 @@ impl Data {
         self.watch.tell(now, || {
             let (len, payload) = (out.len() + SEAL_LEN - start, &out[start + HEAD_LEN..]);
             let (space, path) = (observe::Space::Data, path.number);
-            Event::Sent(observe::Packet { space, path, number, len, payload, in_flight })
+            Event::Sent(observe::ObservedPacket { space, path, number, len, payload, in_flight })
         });
-        let place = Place { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
+        let place = HeaderOffsets { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
         self.keys.seal(out, place, Numbered { path: path.number, number });
         path.next = number + 1;
         let len = out.len() - start;
@@ -131,11 +136,16 @@ impl Data {
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
-        Some(self.finish(now, out, Written { at, via, start, number, in_flight: false }))
+        Some(self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false }))
     }
 
     /// Appends a packet with a challenge, or a response, if one is due on this path.
-    fn write_challenge(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+    fn write_challenge(
+        &mut self,
+        now: Time,
+        at: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<(SendPath, usize)>, CloseReason> {
         let (wait, path) = (self.timeout(), &mut self.paths[at]);
         if !path.is_used() {
             return Ok(None);
@@ -168,12 +178,12 @@ impl Data {
             out.append(&mut frames);
             out.resize(end, 0);
         });
-        Ok(sent.map(|len| (Sent { via, codepoint: Codepoint::NotEct }, len)))
+        Ok(sent.map(|len| (SendPath { via, codepoint: Codepoint::NotEct }, len)))
     }
 
     /// Appends the PING of a liveness probe, if this path owes one. Neither window nor pacing delays it: an unsent
     /// probe would look like one without an answer.
-    fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+    fn write_ping(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
         let path = &mut self.paths[at];
         if !path.owes_ping || path.budget.room() < SHORTEST_PACKET as u64 {
             return None;
@@ -181,11 +191,11 @@ impl Data {
         path.owes_ping = false;
         let via = path.via;
         let len = self.write_apart(now, Route { at, via }, out, |out| Frame::Ping.put(out))?;
-        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends a packet that shows whether a path takes longer ones, if one is due.
-    fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+    fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
         let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
         let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
         let (size, via) = (usize::from(self.paths[at].search.due()?), self.paths[at].via);
@@ -197,7 +207,7 @@ impl Data {
         let wait = self.timeout().times(2).max(PROBE_WAIT);
         let path = &mut self.paths[at];
         path.search.left(path.next - 1, now, wait);
-        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Queues the reports of blocks, unless many frames wait already: unqueued reports stay with the blocks, in bounded
@@ -205,12 +215,12 @@ impl Data {
     fn speak_of_blocks(&mut self) {
         let outbox = self.channel.work_mut();
         while let Some(rebuilding) = &mut self.rebuilding
-            && outbox.waiting() < MOST_OWN
+            && outbox.waiting() < MAX_OWN
         {
             if let Some((first, count)) = rebuilding.next_whole() {
                 outbox.say_whole(first, count);
             } else if let Some((block, missing)) = rebuilding.next_nack() {
-                outbox.push(Own::Nack { block, missing });
+                outbox.push(ConnectionFrame::Nack { block, missing });
             } else {
                 return;
             }
@@ -218,10 +228,10 @@ impl Data {
     }
 
     /// Appends packets of the work on one subflow.
-    fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+    fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
         let at = self.paths.iter().position(|path| path.subflow == Some(subflow) && path.budget.is_proved())?;
         let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
-        let most = most.min(LONGEST_BATCH / full).max(1);
+        let most = most.min(MAX_BATCH / full).max(1);
         let (mut segment, mut count) = (0, 0);
         let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
         let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - to_u32(OVERHEAD as u64);
@@ -245,7 +255,8 @@ impl Data {
             };
             self.note_told(at, departed.number, newest);
             self.paths[at].silent = 0;
-            let len = self.finish(now, out, Written { at, via, start, number: departed.number, in_flight: true });
+            let len =
+                self.finish(now, out, UnsealedPacket { at, via, start, number: departed.number, in_flight: true });
             count += 1;
             if count == 1 {
                 segment = len;
@@ -257,7 +268,7 @@ impl Data {
         self.tell_notes(now);
         let path = &self.paths[at];
         let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
-        (count > 0).then_some((Sent { via, codepoint }, segment))
+        (count > 0).then_some((SendPath { via, codepoint }, segment))
     }
 
     /// Skips a packet number occasionally: a peer that acknowledges it acknowledges packets that it did not receive.
@@ -299,12 +310,12 @@ impl Data {
         if let Some(newest) = newest
             && told.is_none_or(|told| told.number + 256 < number)
         {
-            *told = Some(Told { number, newest });
+            *told = Some(SentAck { number, newest });
         }
     }
 
     /// Appends an ack-only packet, if one is due.
-    fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+    fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(SendPath, usize)> {
         let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
         let at = self.paths.iter().position(due)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
@@ -312,18 +323,23 @@ impl Data {
         // The bytes permitted for the address, less the overhead of a packet.
         let room = to_usize(self.paths[at].budget.room().min(u64::from(SMALLEST)));
         self.put_answer(now, at, out, room - SHORTEST_ANSWER);
-        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
+        let len = self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false });
         let path = &mut self.paths[at];
         path.silent += 1;
         if path.silent >= SILENT {
             path.silent = 0;
-            self.outbox().push(Own::Ping);
+            self.outbox().push(ConnectionFrame::Ping);
         }
-        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends a packet with this CLOSE.
-    pub(crate) fn write_close(&mut self, now: Time, out: &mut Vec<u8>, fault: &Fault) -> Option<(Sent, usize)> {
+    pub(crate) fn write_close(
+        &mut self,
+        now: Time,
+        out: &mut Vec<u8>,
+        fault: &CloseReason,
+    ) -> Option<(SendPath, usize)> {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let (start, via) = (self.begin(at, out), self.paths[at].via);
@@ -335,7 +351,7 @@ impl Data {
             }
         }
         Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
-        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+        let len = self.finish(now, out, UnsealedPacket { at, via, start, number, in_flight: false });
+        Some((SendPath { via, codepoint: Codepoint::NotEct }, len))
     }
 }

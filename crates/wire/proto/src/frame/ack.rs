@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use flow::{EcnCounts, MOST_RANGES, MOST_TIMES, Range};
+use flow::{EcnCounts, MAX_RANGES, MAX_TIMES, Range};
 use units::{Span, Time};
 
 use super::fields::{Fields, FrameError};
@@ -10,7 +10,7 @@ use crate::narrow::{to_i64, to_usize};
 use crate::varint::{self, Reader};
 
 /// The exclusive upper bound of spans and times, in ns: 104 days, which fit in picoseconds.
-pub const LONGEST_NS: u64 = 1 << 53;
+pub const MAX_NS: u64 = 1 << 53;
 pub(super) const ACK: u64 = 0x02;
 pub(super) const ACK_TIMES: u64 = 0x03;
 
@@ -45,7 +45,7 @@ pub struct AckContent<'a> {
 }
 
 impl<'a> Ack<'a> {
-    /// Returns the ranges, newest first; at most [`MOST_RANGES`], with at least one missing number between two.
+    /// Returns the ranges, newest first; at most [`MAX_RANGES`], with at least one missing number between two.
     pub fn ranges(&self) -> impl Iterator<Item = Range> + 'a {
         let (count, bytes) = self.ranges;
         let (mut reader, mut first) = (Reader::new(bytes), self.newest.first);
@@ -58,7 +58,7 @@ impl<'a> Ack<'a> {
     }
 
     /// Returns receive times by the receiver's clock as packet number and time, highest number first; at most
-    /// [`MOST_TIMES`].
+    /// [`MAX_TIMES`].
     pub fn received(&self) -> impl Iterator<Item = (u64, Time)> + 'a {
         let (count, bytes) = self.times;
         let (mut reader, mut number) = (Reader::new(bytes), self.newest.last);
@@ -69,7 +69,7 @@ impl<'a> Ack<'a> {
     }
 
     /// Appends a frame with this content: ranges and times in the order of [`Ack::ranges`] and [`Ack::received`]. A delay or
-    /// time that is too long is limited to just under [`LONGEST_NS`].
+    /// time that is too long is limited to just under [`MAX_NS`].
     ///
     /// # Panics
     /// In debug builds, if there is no range, or one is not below the one before it.
@@ -79,11 +79,11 @@ impl<'a> Ack<'a> {
             debug_assert!(false, "an acknowledgement of nothing");
             return;
         };
-        debug_assert!(ranges.len() <= MOST_RANGES && times.len() <= MOST_TIMES);
+        debug_assert!(ranges.len() <= MAX_RANGES && times.len() <= MAX_TIMES);
         varint::put(out, if times.is_empty() { ACK } else { ACK_TIMES });
         varint::put(out, path.into());
         varint::put(out, newest.last);
-        varint::put(out, delay.ns().max(0).cast_unsigned().min(LONGEST_NS - 1));
+        varint::put(out, delay.ns().max(0).cast_unsigned().min(MAX_NS - 1));
         varint::put(out, others.len() as u64);
         varint::put(out, newest.last - newest.first);
         let mut above = newest.first;
@@ -103,7 +103,7 @@ impl<'a> Ack<'a> {
         let mut above = newest.last;
         for &(number, time) in times {
             varint::put(out, above - number);
-            varint::put(out, time.ns().min(LONGEST_NS - 1));
+            varint::put(out, time.ns().min(MAX_NS - 1));
             above = number;
         }
     }
@@ -112,8 +112,8 @@ impl<'a> Ack<'a> {
     pub(super) fn read(fields: &mut Fields<'_, 'a>, kind: u64) -> Result<Self, FrameError> {
         let path = fields.path()?;
         let last = fields.varint()?;
-        let delay = Span::from_ns(to_i64(fields.within("delay", 0, LONGEST_NS - 1)?));
-        let count = to_usize(fields.within("ranges", 0, MOST_RANGES as u64 - 1)?);
+        let delay = Span::from_ns(to_i64(fields.within("delay", 0, MAX_NS - 1)?));
+        let count = to_usize(fields.within("ranges", 0, MAX_RANGES as u64 - 1)?);
         let newest = Range { first: last - fields.within("first", 0, last)?, last };
         let before = fields.reader.rest();
         let mut above = newest.first;
@@ -127,12 +127,12 @@ impl<'a> Ack<'a> {
         }
         let ranges = (count, &before[..before.len() - fields.reader.rest().len()]);
         let ecn = EcnCounts { ect0: fields.varint()?, ect1: fields.varint()?, ce: fields.varint()? };
-        let count = if kind == ACK_TIMES { to_usize(fields.within("times", 0, MOST_TIMES as u64)?) } else { 0 };
+        let count = if kind == ACK_TIMES { to_usize(fields.within("times", 0, MAX_TIMES as u64)?) } else { 0 };
         let before = fields.reader.rest();
         let mut above = newest.last;
         for done in 0..count {
             above -= fields.within("back", u64::from(done > 0), above)?;
-            fields.within("time", 0, LONGEST_NS - 1)?;
+            fields.within("time", 0, MAX_NS - 1)?;
         }
         let times = (count, &before[..before.len() - fields.reader.rest().len()]);
         Ok(Self { path, newest, delay, ecn, ranges, times })

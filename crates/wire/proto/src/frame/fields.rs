@@ -1,20 +1,20 @@
 //! Frame fields and their errors.
 
-use flow::MOST_PACKETS;
+use flow::MAX_PACKETS;
 use thiserror::Error;
 
 use crate::narrow::to_u32;
 use crate::varint::{self, Cut, Reader};
 
 /// The maximum number of parity packets of a block.
-pub const MOST_PARITY: u8 = 16;
+pub const MAX_PARITY: u8 = 16;
 
 /// A block's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Data packets (k), at least 1.
     pub data: u8,
-    /// Parity packets (m), 1 to [`MOST_PARITY`]; with `data` at most [`MOST_PACKETS`].
+    /// Parity packets (m), 1 to [`MAX_PARITY`]; with `data` at most [`MAX_PACKETS`].
     pub parity: u8,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Fields<'_, 'a> {
 
     /// Reads a stream number. The limit is one below that of varints, because BLOCKED counts streams from 1.
     pub(super) fn stream(&mut self) -> Result<u64, FrameError> {
-        self.within("stream", 0, varint::MOST - 1)
+        self.within("stream", 0, varint::MAX - 1)
     }
 
     /// Reads length-prefixed data that begins at `offset`.
@@ -107,19 +107,19 @@ impl<'a> Fields<'_, 'a> {
 
     pub(super) fn ends_in_range(&self, offset: u64, data: &[u8]) -> Result<u64, FrameError> {
         let end = offset + data.len() as u64;
-        if end > varint::MOST {
-            return Err(self.out_of("offset", offset, 0, varint::MOST - data.len() as u64));
+        if end > varint::MAX {
+            return Err(self.out_of("offset", offset, 0, varint::MAX - data.len() as u64));
         }
         Ok(end)
     }
 
     pub(super) fn shape(&mut self) -> Result<Shape, FrameError> {
         let [data, parity] = self.array()?;
-        let most = MOST_PACKETS - 1;
+        let most = MAX_PACKETS - 1;
         if !(1..=most).contains(&data) {
             return Err(self.out_of("k", data.into(), 1, most.into()));
         }
-        let most = MOST_PARITY.min(MOST_PACKETS - data);
+        let most = MAX_PARITY.min(MAX_PACKETS - data);
         if !(1..=most).contains(&parity) {
             return Err(self.out_of("m", parity.into(), 1, most.into()));
         }

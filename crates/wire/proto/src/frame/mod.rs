@@ -16,11 +16,11 @@ use crate::{Id, TOKEN_LEN};
 mod ack;
 mod fields;
 
-pub use ack::{Ack, AckContent, LONGEST_NS};
-pub use fields::{FrameError, MOST_PARITY, Shape};
+pub use ack::{Ack, AckContent, MAX_NS};
+pub use fields::{FrameError, MAX_PARITY, Shape};
 
 /// The longest reason of a [`Frame::Close`], in bytes.
-pub const LONGEST_REASON: usize = 256;
+pub const MAX_REASON: usize = 256;
 
 /// One frame. Numbers are at most [`varint::MOST`] unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub enum Frame<'a> {
         code: u64,
         /// The type of the frame that caused it; 0 if none.
         kind: u64,
-        /// Reason as text; at most [`LONGEST_REASON`] bytes.
+        /// Reason as text; at most [`MAX_REASON`] bytes.
         reason: &'a str,
     },
     /// The listener admits the caller.
@@ -247,7 +247,7 @@ impl<'a> Frame<'a> {
             }
             0x08 => {
                 let (code, kind) = (fields.varint()?, fields.varint()?);
-                let len = fields.within("reason", 0, LONGEST_REASON as u64)?;
+                let len = fields.within("reason", 0, MAX_REASON as u64)?;
                 let reason = fields.read(|reader| reader.bytes(to_usize(len)))?;
                 Self::Close { code, kind, reason: str::from_utf8(reason).map_err(|_| FrameError::NoText)? }
             }
@@ -277,7 +277,7 @@ impl<'a> Frame<'a> {
             0x3a => Self::BlockNack { block: fields.varint()?, missing: u64::from_be_bytes(fields.array()?) },
             _ => {
                 let first = fields.varint()?;
-                Self::BlockWhole { first, count: fields.within("count", 1, varint::MOST - first + 1)? }
+                Self::BlockWhole { first, count: fields.within("count", 1, varint::MAX - first + 1)? }
             }
         })
     }
@@ -298,7 +298,7 @@ impl<'a> Frame<'a> {
                 out.extend(data);
             }
             Self::Close { code, kind, reason } => {
-                debug_assert!(reason.len() <= LONGEST_REASON);
+                debug_assert!(reason.len() <= MAX_REASON);
                 numbers(out, &[0x08, code, kind, reason.len() as u64]);
                 out.extend(reason.as_bytes());
             }
@@ -347,7 +347,7 @@ impl<'a> StreamFrame<'a> {
         let data = if counted { fields.read(Reader::counted)? } else { fields.reader.take_rest() };
         let end = fields.ends_in_range(offset, data)?;
         match total {
-            Some(total) if total < end => Err(fields.out_of("total", total, end, varint::MOST)),
+            Some(total) if total < end => Err(fields.out_of("total", total, end, varint::MAX)),
             _ => Ok(Self { stream, offset, total, ends: kind & ENDS != 0, counted, data }),
         }
     }

@@ -3,7 +3,7 @@ extern crate std;
 use super::*;
 use alloc::string::{String, ToString};
 use alloc::vec;
-use flow::{EcnCounts, MOST_PACKETS, MOST_TIMES};
+use flow::{EcnCounts, MAX_PACKETS, MAX_TIMES};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::fs;
@@ -60,9 +60,9 @@ fn acknowledgements_stay_above_zero() {
     assert_eq!(error(&[0, 5, 0, 1, 1, 1, 2, 0, 0, 0]), "`length` of a frame ACK is 2; from 0 to 1 are possible");
     assert_eq!(error(&[0, 5, 0, 2, 1, 1, 1, 0, 0, 0]), "`ranges` of a frame ACK is 2; from 0 to 1 are possible");
     assert_eq!(error(&[0, 5, 0, 64, 1]), "`ranges` of a frame ACK is 64; from 0 to 63 are possible");
-    let bytes = ack(&[0, varint::MOST, 0, 0, varint::MOST, 0, 0, 0]);
+    let bytes = ack(&[0, varint::MAX, 0, 0, varint::MAX, 0, 0, 0]);
     let Frame::Ack(whole) = read(&bytes).unwrap()[0] else { panic!("an ACK") };
-    assert_eq!(whole.ranges().collect::<Vec<_>>(), [Range { first: 0, last: varint::MOST }]);
+    assert_eq!(whole.ranges().collect::<Vec<_>>(), [Range { first: 0, last: varint::MAX }]);
 }
 
 /// The specification's table has the same types.
@@ -96,7 +96,7 @@ fn the_page_has_the_same_types() {
 
 /// Values of a frame, from which [`frame`] makes one.
 #[derive(Clone, Debug)]
-struct Values {
+struct FrameValues {
     numbers: [u64; 3],
     bytes: Vec<u8>,
     flags: [bool; 3],
@@ -104,25 +104,25 @@ struct Values {
     word: String,
 }
 
-fn values() -> impl Strategy<Value = Values> {
+fn values() -> impl Strategy<Value = FrameValues> {
     let number = (2u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift);
     let bytes = proptest::collection::vec(any::<u8>(), 0..50);
     ([number.clone(), number.clone(), number], bytes, any::<[bool; 3]>(), any::<[Index; 3]>(), "[a-zé ]{0,20}")
-        .prop_map(|(numbers, bytes, flags, places, word)| Values { numbers, bytes, flags, places, word })
+        .prop_map(|(numbers, bytes, flags, places, word)| FrameValues { numbers, bytes, flags, places, word })
 }
 
-fn array<const N: usize>(values: &Values) -> [u8; N] {
+fn array<const N: usize>(values: &FrameValues) -> [u8; N] {
     core::array::from_fn(|at| values.numbers[at % 3].to_be_bytes()[at % 8])
 }
 
-fn frame(kind: usize, values: &Values) -> Frame<'_> {
-    let Values { numbers: [a, b, c], bytes, flags, places, word } = values;
+fn frame(kind: usize, values: &FrameValues) -> Frame<'_> {
+    let FrameValues { numbers: [a, b, c], bytes, flags, places, word } = values;
     let (a, b, c) = (*a, *b, *c);
-    let offset = b.min(varint::MOST - bytes.len() as u64);
-    let data = 1 + places[0].index((MOST_PACKETS - 1).into()) as u8;
-    let parity = 1 + places[1].index(MOST_PARITY.min(MOST_PACKETS - data).into()) as u8;
+    let offset = b.min(varint::MAX - bytes.len() as u64);
+    let data = 1 + places[0].index((MAX_PACKETS - 1).into()) as u8;
+    let parity = 1 + places[1].index(MAX_PARITY.min(MAX_PACKETS - data).into()) as u8;
     let shape = Shape { data, parity };
-    let stream = a.min(varint::MOST - 1);
+    let stream = a.min(varint::MAX - 1);
     match kind {
         0 => Frame::Padding(1 + bytes.len()),
         1 => Frame::Ping,
@@ -152,7 +152,7 @@ fn frame(kind: usize, values: &Values) -> Frame<'_> {
         18 => Frame::Source { block: a, shape, place: places[2].index(data.into()) as u8 },
         19 => Frame::Parity { block: a, shape, place: data + places[2].index(parity.into()) as u8, symbol: bytes },
         20 => Frame::BlockNack { block: a, missing: b },
-        _ => Frame::BlockWhole { first: a, count: 1 + b.min(varint::MOST - a) },
+        _ => Frame::BlockWhole { first: a, count: 1 + b.min(varint::MAX - a) },
     }
 }
 
@@ -189,10 +189,10 @@ proptest! {
 
     #[test]
     fn acknowledgements_are_read_as_they_were_written(
-        (path, delay_ns) in (any::<u32>(), 0..LONGEST_NS as i64),
+        (path, delay_ns) in (any::<u32>(), 0..MAX_NS as i64),
         ranges in proptest::collection::vec((0u64..1 << 40, 0u64..1 << 40), 1..64),
         ecn: [u32; 3],
-        times in proptest::collection::vec((1u64..9, 0..LONGEST_NS), 0..MOST_TIMES + 1),
+        times in proptest::collection::vec((1u64..9, 0..MAX_NS), 0..MAX_TIMES + 1),
     ) {
         let mut above = 1u64 << 50;
         let ranges: Vec<Range> = ranges

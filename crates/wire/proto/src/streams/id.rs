@@ -41,7 +41,7 @@ impl StreamId {
 
     /// Returns the end that opened it.
     pub const fn opened_by(self) -> Side {
-        if self.0 & OF_LISTENER == 0 { Side::Caller } else { Side::Listener }
+        if self.0 & OF_LISTENER == 0 { Side::Client } else { Side::Listener }
     }
 
     /// Returns its directions.

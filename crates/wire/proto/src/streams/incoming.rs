@@ -5,7 +5,7 @@ use super::error::StreamError;
 use super::event::StreamEvent;
 use super::id::StreamId;
 use super::opened::Admitted;
-use super::recv::{self, Change, Taken};
+use super::recv::{self, FrameResult, ReceiveDelta};
 use super::send::ResetBy;
 use super::{Credited, Direction, Streams};
 use crate::frame::StreamFrame;
@@ -15,11 +15,11 @@ impl Streams {
     ///
     /// # Errors
     /// If the peer may not send it. The connection has to be closed then.
-    pub fn on_stream(&mut self, frame: &StreamFrame) -> Result<Taken, StreamError> {
+    pub fn on_stream(&mut self, frame: &StreamFrame) -> Result<FrameResult, StreamError> {
         let id = StreamId::from(frame.stream);
         self.meet_receiving(id)?;
         let credit = self.max_received - self.received;
-        let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(Taken::Yes) };
+        let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(FrameResult::Yes) };
         let ahead_of_others = self.ahead - receiving.ahead();
         let most_ahead = recv::most_ahead(self.ours.max_data).saturating_sub(ahead_of_others);
         let (taken, change) = receiving.on_frame(frame, credit, most_ahead)?;
@@ -156,7 +156,7 @@ impl Streams {
     }
 
     /// Accounts for the changes by a frame.
-    fn account(&mut self, id: StreamId, change: Change, credited: Credited) {
+    fn account(&mut self, id: StreamId, change: ReceiveDelta, credited: Credited) {
         self.received += change.new;
         self.consume(change.wasted, credited);
         self.tidy_receiving(id);

@@ -16,10 +16,10 @@
 //! ```
 //! use proto::frame::{Frame, Frames};
 //! use proto::side::Side;
-//! use proto::streams::{Direction, Limits, Read, Streams};
+//! use proto::streams::{Direction, Limits, ReadResult, Streams};
 //!
 //! let limits = Limits { max_data: 1000, max_stream_data: 1000, max_streams_bidi: 1, max_streams_uni: 1 };
-//! let mut caller = Streams::new(Side::Caller, limits, 1000);
+//! let mut caller = Streams::new(Side::Client, limits, 1000);
 //! let mut listener = Streams::new(Side::Listener, limits, 1000);
 //! caller.set_peer_limits(limits);
 //!
@@ -37,18 +37,18 @@
 //!
 //! assert_eq!(listener.accept(), Some(id));
 //! let mut hello = [0; 10];
-//! assert_eq!(listener.read(id, &mut hello), Ok(Read { bytes: 5, ends: true }));
+//! assert_eq!(listener.read(id, &mut hello), Ok(ReadResult { bytes: 5, ends: true }));
 //! assert_eq!(&hello[..5], b"hello");
 //! ```
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use self::opened::{Admitted, Opened};
+use self::opened::{Admitted, StreamCountLimit};
 use self::recv::Receiving;
 use self::send::{ResetBy, Sending};
-use self::turns::Turns;
-use self::waiting::Waiting;
+use self::stream_scheduler::StreamScheduler;
+use self::waiting::SendBacklog;
 use crate::receive_memory::ReceiveMemory;
 use crate::side::Side;
 use crate::varint;
@@ -63,18 +63,18 @@ mod opened;
 mod outgoing;
 mod recv;
 mod send;
-mod turns;
+mod stream_scheduler;
 mod waiting;
 
-pub use control::{Control, LONGEST_CONTROL};
+pub use control::{Control, MAX_CONTROL};
 pub use error::{FLOW, ReadError, STREAM, StreamError, WriteError};
 pub use event::StreamEvent;
 pub use id::{Direction, StreamId};
-pub use recv::{Read, Taken};
-pub use send::Chunk;
+pub use recv::{FrameResult, ReadResult};
+pub use send::StreamChunk;
 
 /// Minimum buffer of a stream, in bytes, regardless of other streams: the amount that a program writes at a time.
-const LEAST_KEPT: u64 = 64 << 10;
+const MIN_KEPT: u64 = 64 << 10;
 /// Bytes of a connection's window that are reserved for each stream that a peer may have open: this much may be in
 /// flight or unread, however much other streams hold. With small windows it is less
 /// (`docs/src/transport-data.md`, "Streams, messages, datagrams").
@@ -127,7 +127,7 @@ enum Credited {
 
 /// Streams of one direction that this end opens.
 #[derive(Clone, Copy, Default, Debug)]
-struct Own {
+struct LocalStreams {
     opened: u64,
     /// Limit of the number of streams that may be opened.
     limit: u64,
@@ -150,10 +150,10 @@ pub struct Streams {
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     /// By direction.
-    own: [Own; 2],
+    own: [LocalStreams; 2],
     /// By direction.
-    peers: [Opened; 2],
-    turns: Turns,
+    peers: [StreamCountLimit; 2],
+    turns: StreamScheduler,
     waiting: waiting::Sum,
     /// Bytes that the application has announced and not yet written.
     expected: Option<u64>,
@@ -187,7 +187,7 @@ impl Streams {
     /// # Panics
     /// In debug builds, if a limit is out of its range.
     pub fn new(side: Side, ours: Limits, send_buffer: u64) -> Self {
-        debug_assert!(ours.max_data <= varint::MOST && ours.max_stream_data <= varint::MOST);
+        debug_assert!(ours.max_data <= varint::MAX && ours.max_stream_data <= varint::MAX);
         debug_assert!(ours.max_streams().iter().all(|&count| count <= 1 << 32));
         Self {
             side,
@@ -197,9 +197,9 @@ impl Streams {
             send_pool: None,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
-            own: [Own::default(); 2],
-            peers: ours.max_streams().map(Opened::new),
-            turns: Turns::default(),
+            own: [LocalStreams::default(); 2],
+            peers: ours.max_streams().map(StreamCountLimit::new),
+            turns: StreamScheduler::default(),
             waiting: waiting::Sum::default(),
             expected: None,
             sent: 0,
@@ -249,8 +249,8 @@ impl Streams {
     }
 
     /// Returns whether an application has more to send, and a full buffer or the peer's limit blocks it.
-    pub fn is_held_back(&self) -> bool {
-        self.waiting.held_back > 0 || self.blocked_at.is_some()
+    pub fn is_host_limited(&self) -> bool {
+        self.waiting.host_limited > 0 || self.blocked_at.is_some()
     }
 
     /// Announces about `bytes` more bytes that the application will write, on all streams together; none if it does not
@@ -273,12 +273,12 @@ impl Streams {
     /// Returns the maximum number of bytes that a stream may hold now.
     fn most_kept(&self) -> u64 {
         let has_room = self.send_pool.is_none_or(|pool| self.waiting.kept < pool);
-        if has_room { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }
+        if has_room { self.send_buffer } else { self.send_buffer.min(MIN_KEPT) }
     }
 
     /// Sets the limits of this end's sending, from the peer's transport parameters. Before, no stream can be opened.
     pub fn set_peer_limits(&mut self, limits: Limits) {
-        debug_assert!(limits.max_data <= varint::MOST && limits.max_stream_data <= varint::MOST, "{limits:?}");
+        debug_assert!(limits.max_data <= varint::MAX && limits.max_stream_data <= varint::MAX, "{limits:?}");
         self.theirs = limits;
         let open: Vec<StreamId> = self.sending.keys().copied().collect();
         for id in open {
@@ -302,7 +302,7 @@ impl Streams {
     /// Opens a one-way stream of exactly `total` bytes, below 2^62. It ends by itself when they are written, and the
     /// peer knows the total from its first frame. None as for [`Streams::open`], or if `total` is too large.
     pub fn open_message(&mut self, total: u64) -> Option<StreamId> {
-        if total > varint::MOST { None } else { self.open_with(Direction::OneWay, Some(total)) }
+        if total > varint::MAX { None } else { self.open_with(Direction::OneWay, Some(total)) }
     }
 
     fn open_with(&mut self, direction: Direction, total: Option<u64>) -> Option<StreamId> {
@@ -354,7 +354,7 @@ impl Streams {
     /// # Panics
     /// In debug builds, if `code` is over [`varint::MOST`].
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
-        debug_assert!(code <= varint::MOST);
+        debug_assert!(code <= varint::MAX);
         if self.change_sending(id, |sending| Ok(sending.reset(code, ResetBy::Application)))? {
             self.controls.insert(Control::ResetStream(id));
         }
@@ -394,7 +394,7 @@ impl Streams {
     ///
     /// # Errors
     /// If no data is available.
-    pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<Read, ReadError> {
+    pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<ReadResult, ReadError> {
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let read = receiving.read(out);
@@ -418,7 +418,7 @@ impl Streams {
     /// # Panics
     /// In debug builds, if `code` is over [`varint::MOST`].
     pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
-        debug_assert!(code <= varint::MOST);
+        debug_assert!(code <= varint::MAX);
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
         let ahead = receiving.ahead();
@@ -453,7 +453,7 @@ impl Streams {
         match event {
             StreamEvent::Opened => {
                 self.told_opened = false;
-                self.peers.iter().any(Opened::can_accept)
+                self.peers.iter().any(StreamCountLimit::can_accept)
             }
             StreamEvent::MoreStreams(direction) => {
                 self.own[direction.index()].told = false;
@@ -582,7 +582,7 @@ impl Streams {
     }
 
     fn next_max_received(&self) -> u64 {
-        (self.consumed + self.ours.max_data).min(varint::MOST)
+        (self.consumed + self.ours.max_data).min(varint::MAX)
     }
 
     fn tidy_receiving(&mut self, id: StreamId) {
@@ -603,9 +603,9 @@ impl Streams {
     fn tidy_sending(&mut self, id: StreamId) {
         if self.sending.get(&id).is_some_and(Sending::is_over) {
             if let Some(gone) = self.sending.remove(&id) {
-                let Waiting { used, over, .. } = gone.summed;
-                debug_assert_eq!(gone.summed, Waiting { used, over, ..Waiting::default() });
-                self.waiting.replace(gone.summed, Waiting::default());
+                let SendBacklog { used, over, .. } = gone.summed;
+                debug_assert_eq!(gone.summed, SendBacklog { used, over, ..SendBacklog::default() });
+                self.waiting.replace(gone.summed, SendBacklog::default());
                 self.settle_connection();
             }
             self.tidy(id);

@@ -6,7 +6,7 @@
 use rangemap::RangeSet;
 
 /// The most streams of a direction in a connection's life.
-const MOST_STREAMS: u64 = 1 << 32;
+const MAX_STREAMS: u64 = 1 << 32;
 
 /// State of a stream that the peer can open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Admitted {
 }
 
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct StreamCountLimit {
     /// Maximum number of open streams.
     window: u64,
     /// Limit of the number of streams, as last sent to the peer.
@@ -33,9 +33,9 @@ pub(super) struct Opened {
     unused: RangeSet<u64>,
 }
 
-impl Opened {
+impl StreamCountLimit {
     pub(super) fn new(window: u64) -> Self {
-        let window = window.min(MOST_STREAMS);
+        let window = window.min(MAX_STREAMS);
         Self { window, limit: window, begun: 0, accepted: 0, closed: 0, unused: RangeSet::new() }
     }
 
@@ -107,7 +107,7 @@ impl Opened {
     }
 
     fn next_limit(&self) -> u64 {
-        (self.closed + self.window).min(MOST_STREAMS)
+        (self.closed + self.window).min(MAX_STREAMS)
     }
 
     #[cfg(test)]

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::control::Control;
 use super::event::StreamEvent;
 use super::id::{Direction, StreamId};
-use super::send::{Chunk, Sending};
-use super::turns::Credit;
+use super::send::{Sending, StreamChunk};
+use super::stream_scheduler::Credit;
 use super::{Streams, reserve};
 use crate::frame::Frame;
 
@@ -40,7 +40,7 @@ impl Streams {
     /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, regardless of their streams'
     /// priorities. A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if
     /// nothing is due, or the next frame has no room for a byte.
-    pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
+    pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<StreamChunk> {
         let (credit, shared) = (self.max_sent - self.sent, self.shared_credit());
         let id = self.turns.first(self.credit())?;
         let sending = self.sending.get_mut(&id)?;
@@ -83,12 +83,12 @@ impl Streams {
 
     /// Appends the bytes of an earlier frame once more, for a packet that is rebuilt as it was. Returns false, and
     /// appends nothing, if the stream is reset or forgotten, or part of the bytes is acknowledged and gone.
-    pub fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
+    pub fn put_again(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
         self.sending.get(&chunk.stream).is_some_and(|sending| sending.put_again(chunk, out))
     }
 
     /// Handles the acknowledgement of a packet with this frame.
-    pub fn acked(&mut self, chunk: &Chunk) {
+    pub fn acked(&mut self, chunk: &StreamChunk) {
         let (id, most) = (chunk.stream, self.most_kept());
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let was_delivered = sending.is_delivered();
@@ -104,7 +104,7 @@ impl Streams {
     }
 
     /// Handles the loss of a packet with this frame: its unacknowledged bytes are retransmitted.
-    pub fn lost(&mut self, chunk: &Chunk) {
+    pub fn lost(&mut self, chunk: &StreamChunk) {
         if let Some(sending) = self.sending.get_mut(&chunk.stream) {
             sending.lost(chunk);
             self.settle(chunk.stream);
@@ -121,7 +121,7 @@ impl Streams {
         self.controls.pop_first()
     }
 
-    /// Appends a frame with the present values, of at most [`LONGEST_CONTROL`](super::LONGEST_CONTROL) bytes. Returns
+    /// Appends a frame with the present values, of at most [`MAX_CONTROL`](super::MAX_CONTROL) bytes. Returns
     /// false, and appends nothing, if it is not needed any more; that is never the case right after
     /// [`Streams::next_control`] returned it.
     pub fn put_control(&mut self, control: Control, out: &mut Vec<u8>) -> bool {

@@ -12,11 +12,11 @@ use crate::varint;
 /// Maximum number of gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. Data behind
 /// them counts against [`most_ahead`], so they cost no memory of their own, and no order of pieces costs more than a
 /// search.
-const MOST_GAPS: usize = 4_096;
+const MAX_GAPS: usize = 4_096;
 
 /// Result of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Read {
+pub struct ReadResult {
     /// Number of bytes.
     pub bytes: usize,
     /// Set if the stream ends after them. It is then forgotten.
@@ -25,7 +25,7 @@ pub struct Read {
 
 /// Result of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum FrameResult {
     /// Its packet can be acknowledged.
     Yes,
     /// The frame would leave too many gaps, or too much data ahead of them. Its packet must be dropped and not
@@ -35,7 +35,7 @@ pub enum Taken {
 
 /// Changes by a frame.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Change {
+pub(super) struct ReceiveDelta {
     /// Number of bytes by which the stream has grown, as flow control counts.
     pub(super) new: u64,
     /// Number of the stream's bytes that will not be read.
@@ -84,7 +84,7 @@ impl Receiving {
     /// Creates a stream without data. Counts its capacity in `memory`.
     pub(super) fn new(window: u64, memory: ReceiveMemory) -> Self {
         Self {
-            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window), memory)),
+            state: State::Open(Assembler::new(MAX_GAPS, most_ahead(window), memory)),
             highest: 0,
             total: None,
             end: None,
@@ -103,7 +103,7 @@ impl Receiving {
         frame: &StreamFrame,
         credit: u64,
         most_ahead: usize,
-    ) -> Result<(Taken, Change), StreamError> {
+    ) -> Result<(FrameResult, ReceiveDelta), StreamError> {
         let stream = frame.stream;
         let reaches = frame.offset + frame.data.len() as u64;
         let changed = |before, now| Err(StreamError::EndChanged { stream, before, now });
@@ -133,17 +133,17 @@ impl Receiving {
             return Err(StreamError::BeyondEnd { stream, reaches: self.highest.max(reaches), end });
         }
         let new = self.grown(stream, reaches, credit)?;
-        let mut change = Change { new, ..Change::default() };
+        let mut change = ReceiveDelta { new, ..ReceiveDelta::default() };
         match &mut self.state {
             State::Open(bytes) => {
                 let before = bytes.end();
                 let is_ahead = frame.offset > before && !frame.data.is_empty();
                 if is_ahead && ahead(bytes) + frame.data.len() + PIECE_COST > most_ahead {
-                    return Ok((Taken::Dropped, Change::default()));
+                    return Ok((FrameResult::Dropped, ReceiveDelta::default()));
                 }
                 match bytes.insert(frame.offset, frame.data) {
                     Ok(Inserted::Taken) => {}
-                    Ok(Inserted::Refused) => return Ok((Taken::Dropped, Change::default())),
+                    Ok(Inserted::Refused) => return Ok((FrameResult::Dropped, ReceiveDelta::default())),
                     Err(Conflict) => return Err(StreamError::Conflict { stream, offset: frame.offset }),
                 }
                 let at_end = Some(bytes.end()) == end.or(total);
@@ -157,11 +157,17 @@ impl Receiving {
         debug_assert!(self.highest <= self.limit, "{} of {} bytes", self.highest, self.limit);
         debug_assert!(self.size().is_none_or(|size| self.highest <= size), "bytes beyond the end");
         self.settle();
-        Ok((Taken::Yes, change))
+        Ok((FrameResult::Yes, change))
     }
 
     /// Takes a reset (RFC 9000 §4.5). A stream that was received completely is read as if there were none.
-    pub(super) fn on_reset(&mut self, id: StreamId, code: u64, at: u64, credit: u64) -> Result<Change, StreamError> {
+    pub(super) fn on_reset(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        at: u64,
+        credit: u64,
+    ) -> Result<ReceiveDelta, StreamError> {
         let stream = id.number();
         if let Some(end) = self.end
             && end != at
@@ -177,7 +183,7 @@ impl Receiving {
             return Err(StreamError::BeyondEnd { stream, reaches: at, end: total });
         }
         let new = self.grown(stream, at, credit)?;
-        let mut change = Change { new, ..Change::default() };
+        let mut change = ReceiveDelta { new, ..ReceiveDelta::default() };
         match &self.state {
             State::Open(bytes) if bytes.end() == at && (self.end.is_some() || self.total == Some(at)) => {}
             State::Open(bytes) => {
@@ -207,7 +213,7 @@ impl Receiving {
         Ok(new)
     }
 
-    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<Read, ReadError> {
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<ReadResult, ReadError> {
         match &mut self.state {
             State::Open(bytes) => {
                 let read = bytes.read(out);
@@ -218,7 +224,7 @@ impl Receiving {
                 if ends {
                     self.state = State::Done;
                 }
-                Ok(Read { bytes: read, ends })
+                Ok(ReadResult { bytes: read, ends })
             }
             State::Reset { code } => {
                 let code = *code;
@@ -335,7 +341,7 @@ impl Receiving {
     pub(super) fn next_limit(&self) -> Option<u64> {
         let State::Open(bytes) = &self.state else { return None };
         let more = self.end.is_none() && self.total.is_none_or(|total| total > self.highest);
-        more.then_some((bytes.consumed() + self.window).min(varint::MOST))
+        more.then_some((bytes.consumed() + self.window).min(varint::MAX))
     }
 
     #[cfg(test)]

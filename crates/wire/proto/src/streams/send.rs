@@ -9,15 +9,15 @@ use rangemap::RangeSet;
 use super::error::WriteError;
 use super::id::StreamId;
 use super::lost::Lost;
-use super::turns::{Need, Place};
-use super::waiting::Waiting;
+use super::stream_scheduler::{Need, StreamSlot};
+use super::waiting::SendBacklog;
 use crate::frame::StreamFrame;
 use crate::narrow::{to_u32, to_usize};
 use crate::varint;
 
 /// The contents of a STREAM frame that was written: its stream and its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chunk {
+pub struct StreamChunk {
     /// The stream.
     pub stream: StreamId,
     /// Offset of its bytes.
@@ -32,7 +32,7 @@ pub struct Chunk {
     pub counted: bool,
 }
 
-impl Chunk {
+impl StreamChunk {
     /// Returns the end offset of its bytes.
     pub const fn end(&self) -> u64 {
         self.offset + self.len as u64
@@ -49,7 +49,7 @@ pub(super) enum ResetBy {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum SendPhase {
     /// The application may write.
     Open,
     /// The end was written and has to be sent, or sent again.
@@ -77,15 +77,15 @@ pub(super) struct Sending {
     acked: RangeSet<u64>,
     /// Bytes to be retransmitted: between `acked_to` and `next`, and not in `acked`.
     lost: Lost,
-    phase: Phase,
+    phase: SendPhase,
     /// Number of bytes of a message.
     total: Option<u64>,
     /// Limit of the peer, and its window beyond the data that it has read.
     limit: u64,
     window: u64,
-    pub(super) place: Place,
+    pub(super) place: StreamSlot,
     /// Its part of the sum over all streams.
-    pub(super) summed: Waiting,
+    pub(super) summed: SendBacklog,
     /// The application could not write all of its data.
     wants_room: bool,
     /// Limit in the last BLOCKED frame of the stream, sent or due.
@@ -105,12 +105,12 @@ impl Sending {
             next: 0,
             acked: RangeSet::new(),
             lost: Lost::default(),
-            phase: if total == Some(0) { Phase::EndDue } else { Phase::Open },
+            phase: if total == Some(0) { SendPhase::EndDue } else { SendPhase::Open },
             total,
             limit: window,
             window,
-            place: Place::new(),
-            summed: Waiting::default(),
+            place: StreamSlot::new(),
+            summed: SendBacklog::default(),
             wants_room: false,
             blocked_at: None,
             told_writable: false,
@@ -128,14 +128,14 @@ impl Sending {
         {
             return Err(WriteError::TooLong { written: written.saturating_add(data.len() as u64), total });
         }
-        let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MOST - written);
+        let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MAX - written);
         let count = to_usize(room.min(data.len() as u64));
         self.bytes.extend(&data[..count]);
         if !data.is_empty() {
             self.wants_room = count < data.len();
         }
         if self.total == Some(self.written()) {
-            self.phase = Phase::EndDue;
+            self.phase = SendPhase::EndDue;
         }
         Ok(count)
     }
@@ -150,25 +150,25 @@ impl Sending {
         if let Some(total) = self.total {
             return Err(WriteError::TooShort { written: self.written(), total });
         }
-        self.phase = Phase::EndDue;
+        self.phase = SendPhase::EndDue;
         Ok(())
     }
 
     fn writable(&self) -> Result<(), WriteError> {
         match self.phase {
-            Phase::Open => Ok(()),
-            Phase::EndDue | Phase::EndSent | Phase::EndAcked => Err(WriteError::Finished),
-            Phase::Reset { code, by: ResetBy::Peer, .. } => Err(WriteError::Stopped { code }),
-            Phase::Reset { code, by: ResetBy::Application, .. } => Err(WriteError::Reset { code }),
+            SendPhase::Open => Ok(()),
+            SendPhase::EndDue | SendPhase::EndSent | SendPhase::EndAcked => Err(WriteError::Finished),
+            SendPhase::Reset { code, by: ResetBy::Peer, .. } => Err(WriteError::Stopped { code }),
+            SendPhase::Reset { code, by: ResetBy::Application, .. } => Err(WriteError::Reset { code }),
         }
     }
 
     /// Abandons undelivered data. Returns whether that changed anything.
     pub(super) fn reset(&mut self, code: u64, by: ResetBy) -> bool {
-        if self.is_delivered() || matches!(self.phase, Phase::Reset { .. }) {
+        if self.is_delivered() || matches!(self.phase, SendPhase::Reset { .. }) {
             return false;
         }
-        self.phase = Phase::Reset { code, by, acked: false };
+        self.phase = SendPhase::Reset { code, by, acked: false };
         self.bytes = VecDeque::new();
         self.acked.clear();
         self.lost = Lost::default();
@@ -199,7 +199,13 @@ impl Sending {
 
     /// Appends a frame of at most `room` bytes, with at most `credit` new bytes of data. Returns the frame's contents
     /// and the number of new bytes.
-    pub(super) fn put(&mut self, id: StreamId, out: &mut Vec<u8>, room: usize, credit: u64) -> Option<(Chunk, u64)> {
+    pub(super) fn put(
+        &mut self,
+        id: StreamId,
+        out: &mut Vec<u8>,
+        room: usize,
+        credit: u64,
+    ) -> Option<(StreamChunk, u64)> {
         let written = self.written();
         let (offset, until) = match self.lost.first() {
             Some(lost) => (lost.start, lost.end),
@@ -218,7 +224,7 @@ impl Sending {
             wanted.min(room.checked_sub(varint::len(wanted as u64))?)
         };
         let end = offset + len as u64;
-        frame.ends = end == written && matches!(self.phase, Phase::EndDue | Phase::EndSent);
+        frame.ends = end == written && matches!(self.phase, SendPhase::EndDue | SendPhase::EndSent);
         if len == 0 && !frame.ends {
             return None;
         }
@@ -232,11 +238,18 @@ impl Sending {
         debug_assert!(new == 0 || new <= credit && self.next <= self.limit, "{new} new bytes, {credit} allowed");
         debug_assert!(self.acked_to <= self.next && self.next <= written, "{} of {written} bytes", self.next);
         if frame.ends {
-            self.phase = Phase::EndSent;
+            self.phase = SendPhase::EndSent;
         }
         let again = offset < self.next - new;
         Some((
-            Chunk { stream: id, offset, len: to_u32(len as u64), ends: frame.ends, again, counted: frame.counted },
+            StreamChunk {
+                stream: id,
+                offset,
+                len: to_u32(len as u64),
+                ends: frame.ends,
+                again,
+                counted: frame.counted,
+            },
             new,
         ))
     }
@@ -253,11 +266,11 @@ impl Sending {
     }
 
     /// Appends the same frame as before. Returns false if not all of its bytes are stored.
-    pub(super) fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
-        if matches!(self.phase, Phase::Reset { .. }) || chunk.offset < self.acked_to || chunk.end() > self.next {
+    pub(super) fn put_again(&self, chunk: &StreamChunk, out: &mut Vec<u8>) -> bool {
+        if matches!(self.phase, SendPhase::Reset { .. }) || chunk.offset < self.acked_to || chunk.end() > self.next {
             return false;
         }
-        let (stream, Chunk { offset, ends, counted, .. }) = (chunk.stream.number(), *chunk);
+        let (stream, StreamChunk { offset, ends, counted, .. }) = (chunk.stream.number(), *chunk);
         StreamFrame { stream, offset, total: self.total, ends, counted, data: &[] }.put_head(chunk.len as usize, out);
         self.copy(offset, chunk.len as usize, out);
         true
@@ -273,13 +286,13 @@ impl Sending {
     }
 
     /// Handles the acknowledgement of these bytes.
-    pub(super) fn acked(&mut self, chunk: &Chunk) {
+    pub(super) fn acked(&mut self, chunk: &StreamChunk) {
         let range = self.unacked(chunk);
-        if matches!(self.phase, Phase::Reset { .. }) {
+        if matches!(self.phase, SendPhase::Reset { .. }) {
             return;
         }
         if chunk.ends {
-            self.phase = Phase::EndAcked;
+            self.phase = SendPhase::EndAcked;
         }
         if range.is_empty() {
             return;
@@ -300,14 +313,14 @@ impl Sending {
     }
 
     /// Queues the unacknowledged bytes of a lost frame for retransmission.
-    pub(super) fn lost(&mut self, chunk: &Chunk) {
+    pub(super) fn lost(&mut self, chunk: &StreamChunk) {
         debug_assert!(self.acked_to <= self.next, "{} of {} bytes are acknowledged", self.acked_to, self.next);
         let range = self.unacked(chunk);
-        if matches!(self.phase, Phase::Reset { .. }) {
+        if matches!(self.phase, SendPhase::Reset { .. }) {
             return;
         }
-        if chunk.ends && self.phase == Phase::EndSent {
-            self.phase = Phase::EndDue;
+        if chunk.ends && self.phase == SendPhase::EndSent {
+            self.phase = SendPhase::EndDue;
         }
         if range.is_empty() {
             return;
@@ -322,7 +335,7 @@ impl Sending {
     }
 
     /// Returns the part of a chunk that is not below `acked_to`. Empty if there is none.
-    fn unacked(&self, chunk: &Chunk) -> Range<u64> {
+    fn unacked(&self, chunk: &StreamChunk) -> Range<u64> {
         chunk.offset.max(self.acked_to)..chunk.end().min(self.next)
     }
 
@@ -330,76 +343,76 @@ impl Sending {
     /// packet that was lost twice is on its way, most of the buffer may be sent and not acknowledged in order; if half had to
     /// be free, there would be nothing to send meanwhile.
     pub(super) fn take_room(&mut self, most: u64) -> bool {
-        let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == Phase::Open;
+        let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == SendPhase::Open;
         self.wants_room &= !has_room;
         has_room
     }
 
     pub(super) fn need(&self) -> Need {
         match self.phase {
-            Phase::Reset { .. } => Need::Nothing,
+            SendPhase::Reset { .. } => Need::Nothing,
             _ if self.lost.bytes() > 0 => Need::Free,
             _ if self.sendable() > self.next && self.reserved() > 0 => Need::Reserved,
             _ if self.sendable() > self.next => Need::Shared,
-            Phase::EndDue if self.next == self.written() => Need::Free,
-            Phase::Open | Phase::EndDue | Phase::EndSent | Phase::EndAcked => Need::Nothing,
+            SendPhase::EndDue if self.next == self.written() => Need::Free,
+            SendPhase::Open | SendPhase::EndDue | SendPhase::EndSent | SendPhase::EndAcked => Need::Nothing,
         }
     }
 
     /// Returns the data that waits to be sent, as far as the stream's limit allows.
-    pub(super) fn waiting(&self) -> Waiting {
+    pub(super) fn waiting(&self) -> SendBacklog {
         let kept = self.kept();
-        let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
+        let is_host_limited = self.blocked().is_some() || (self.wants_room && self.phase == SendPhase::Open);
         let unread = self.unread();
         let used = unread.min(super::reservation(self.window));
-        let waiting = Waiting { used, over: unread - used, is_held_back, kept, ..Waiting::default() };
+        let waiting = SendBacklog { used, over: unread - used, is_host_limited, kept, ..SendBacklog::default() };
         if self.need() == Need::Nothing {
             return waiting;
         }
         let fresh = self.sendable().saturating_sub(self.next);
-        Waiting {
+        SendBacklog {
             lost: self.lost.bytes(),
             fresh,
             reserved: fresh.min(self.reserved()),
-            is_open: self.phase == Phase::Open,
+            is_open: self.phase == SendPhase::Open,
             ..waiting
         }
     }
 
     /// Returns the limit that blocks new bytes.
     pub(super) fn blocked(&self) -> Option<u64> {
-        let waits = self.written() > self.next && !matches!(self.phase, Phase::Reset { .. });
+        let waits = self.written() > self.next && !matches!(self.phase, SendPhase::Reset { .. });
         (waits && self.next >= self.limit).then_some(self.limit)
     }
 
     /// Returns the code of a reset that the peer has not acknowledged, and the number of bytes that count as sent.
     pub(super) fn reset_due(&self) -> Option<(u64, u64)> {
         match self.phase {
-            Phase::Reset { code, acked: false, .. } => Some((code, self.next)),
+            SendPhase::Reset { code, acked: false, .. } => Some((code, self.next)),
             _ => None,
         }
     }
 
     pub(super) fn reset_acked(&mut self) {
-        if let Phase::Reset { acked, .. } = &mut self.phase {
+        if let SendPhase::Reset { acked, .. } = &mut self.phase {
             *acked = true;
         }
     }
 
     /// Returns whether the peer has acknowledged everything and the end.
     pub(super) fn is_delivered(&self) -> bool {
-        self.phase == Phase::EndAcked && self.bytes.is_empty()
+        self.phase == SendPhase::EndAcked && self.bytes.is_empty()
     }
 
     /// Returns whether the stream can be forgotten.
     pub(super) fn is_over(&self) -> bool {
-        let done = self.is_delivered() || matches!(self.phase, Phase::Reset { acked: true, .. });
+        let done = self.is_delivered() || matches!(self.phase, SendPhase::Reset { acked: true, .. });
         done && !self.told_writable && !self.told_stopped && !self.told_delivered
     }
 
     /// Returns whether the application may write.
     pub(super) fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.phase == SendPhase::Open
     }
 
     /// Returns the end offset of the written bytes.

@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits { max_data: 1000, max_stream_data: 400, max_stream
 
 /// Creates two ends that have exchanged their limits.
 fn pair(limits: Limits, send_buffer: u64) -> (Streams, Streams) {
-    let mut ends = [Side::Caller, Side::Listener].map(|side| Streams::new(side, limits, send_buffer));
+    let mut ends = [Side::Client, Side::Listener].map(|side| Streams::new(side, limits, send_buffer));
     for end in &mut ends {
         end.set_peer_limits(limits);
     }
@@ -20,12 +20,12 @@ fn pair(limits: Limits, send_buffer: u64) -> (Streams, Streams) {
 }
 
 /// Passes a packet's frames to an end, as far as it takes them.
-fn take(end: &mut Streams, payload: &[u8]) -> Result<Taken, StreamError> {
+fn take(end: &mut Streams, payload: &[u8]) -> Result<FrameResult, StreamError> {
     for frame in Frames::new(payload) {
         match frame.unwrap() {
             Frame::Stream(frame) => {
-                if end.on_stream(&frame)? == Taken::Dropped {
-                    return Ok(Taken::Dropped);
+                if end.on_stream(&frame)? == FrameResult::Dropped {
+                    return Ok(FrameResult::Dropped);
                 }
             }
             Frame::ResetStream { stream, code, total } => end.on_reset(stream, code, total)?,
@@ -40,27 +40,27 @@ fn take(end: &mut Streams, payload: &[u8]) -> Result<Taken, StreamError> {
             other => panic!("{other:?} is not of a stream"),
         }
     }
-    Ok(Taken::Yes)
+    Ok(FrameResult::Yes)
 }
 
 /// A packet and its contents.
 #[derive(Clone, Debug, Default)]
-struct Packet {
+struct StreamPacket {
     payload: Vec<u8>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<StreamChunk>,
     controls: Vec<Control>,
 }
 
-impl Packet {
+impl StreamPacket {
     /// Returns the next packet of at most `size` bytes. None if nothing is due.
     fn next(from: &mut Streams, size: usize) -> Option<Self> {
         let mut packet = Self::default();
-        while size - packet.payload.len() >= LONGEST_CONTROL
+        while size - packet.payload.len() >= MAX_CONTROL
             && let Some(control) = from.next_control()
         {
             let before = packet.payload.len();
             assert!(from.put_control(control, &mut packet.payload), "{control:?} is not needed");
-            assert!(packet.payload.len() - before <= LONGEST_CONTROL);
+            assert!(packet.payload.len() - before <= MAX_CONTROL);
             packet.controls.push(control);
         }
         while packet.chunks.last().is_none_or(|chunk| chunk.counted) {
@@ -90,9 +90,9 @@ fn settle(a: &mut Streams, b: &mut Streams) {
         let mut is_quiet = true;
         for forth in [true, false] {
             let (from, to) = if forth { (&mut *a, &mut *b) } else { (&mut *b, &mut *a) };
-            while let Some(packet) = Packet::next(from, 1200) {
+            while let Some(packet) = StreamPacket::next(from, 1200) {
                 is_quiet = false;
-                assert_eq!(take(to, &packet.payload), Ok(Taken::Yes));
+                assert_eq!(take(to, &packet.payload), Ok(FrameResult::Yes));
                 packet.acked(from);
             }
         }
@@ -167,7 +167,7 @@ fn check(end: &Streams) {
 
     let mut sum = waiting::Sum::default();
     for sending in end.sending.values() {
-        sum.replace(Waiting::default(), sending.waiting());
+        sum.replace(SendBacklog::default(), sending.waiting());
     }
     let (credit, (pending, is_whole)) = (end.max_sent - end.sent, end.pending());
     assert_eq!((end.waiting.kept, sum.kept), (sum.kept, end.sending.values().map(Sending::kept).sum()));

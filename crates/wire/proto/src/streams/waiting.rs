@@ -2,7 +2,7 @@
 
 /// Data that a stream could send if the connection had credit, and data that it keeps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Waiting {
+pub(super) struct SendBacklog {
     /// Bytes that were lost.
     pub(super) lost: u64,
     /// Bytes that were never sent, up to the stream's limit.
@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     /// Set if data waits and the application may write more after it.
     pub(super) is_open: bool,
     /// Set if the application has more, and a full buffer or the peer's limit blocks it.
-    pub(super) is_held_back: bool,
+    pub(super) is_host_limited: bool,
     /// Bytes that were written and are not acknowledged.
     pub(super) kept: u64,
 }
@@ -32,13 +32,13 @@ pub(super) struct Sum {
     /// Number of open streams.
     pub(super) open: usize,
     /// Number of streams that are held back.
-    pub(super) held_back: usize,
+    pub(super) host_limited: usize,
     pub(super) kept: u64,
 }
 
 impl Sum {
     /// Replaces a stream's part of the sum.
-    pub(super) fn replace(&mut self, before: Waiting, now: Waiting) {
+    pub(super) fn replace(&mut self, before: SendBacklog, now: SendBacklog) {
         self.lost = self.lost - before.lost + now.lost;
         self.fresh = self.fresh - before.fresh + now.fresh;
         self.reserved = self.reserved - before.reserved + now.reserved;
@@ -46,6 +46,6 @@ impl Sum {
         self.over = self.over - before.over + now.over;
         self.kept = self.kept - before.kept + now.kept;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
-        self.held_back = self.held_back - usize::from(before.is_held_back) + usize::from(now.is_held_back);
+        self.host_limited = self.host_limited - usize::from(before.is_host_limited) + usize::from(now.is_host_limited);
     }
 }

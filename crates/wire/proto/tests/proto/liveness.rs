@@ -5,20 +5,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use flow::Codepoint;
-use laws::{Law, NewReno, Path, newreno};
-use proto::closed::{Closed, Code};
+use laws::{Law, NewReno, PathInfo, newreno};
+use proto::closed::{CloseCode, Closed};
 use proto::connection::{Connection, Event, Liveness};
-use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::side::Side;
 use proto::streams::Direction;
-use proto::via::Via;
 use units::{Span, Time};
 
-const LISTENER: Via = Via { socket: 0, remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4_433) };
+const LISTENER: FourTuple = FourTuple { socket: 0, remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4_433) };
 const TICKET: [u8; 8] = [4; 8];
 const SECRET: [u8; 16] = [3; 16];
 /// One-way delay.
@@ -27,7 +27,7 @@ const RTT: Span = Span::from_ms(400);
 
 fn endpoint(seed: u8, side: Side) -> Endpoint {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     // Callers send only if they must.
     settings.keep_alive = None;
@@ -36,11 +36,11 @@ fn endpoint(seed: u8, side: Side) -> Endpoint {
 }
 
 /// A caller, and its connection at either end.
-struct Caller {
+struct ConnectedClient {
     endpoint: Endpoint,
-    handle: Handle,
-    via: Via,
-    there: Option<Handle>,
+    handle: ConnectionHandle,
+    via: FourTuple,
+    there: Option<ConnectionHandle>,
     /// Set once its process is killed: it sends nothing any more.
     is_dead: bool,
     /// Datagrams for it are lost in this time.
@@ -62,7 +62,7 @@ struct Scene {
     now: Time,
     delay: Span,
     listener: Endpoint,
-    callers: Vec<Caller>,
+    callers: Vec<ConnectedClient>,
     flights: Vec<Flight>,
     /// Place of the caller that is served, and the secret with which it may reconnect.
     served: Option<(usize, Secret)>,
@@ -101,10 +101,10 @@ impl Scene {
     /// Adds a caller that has this secret.
     fn call(&mut self, secret: Secret) {
         let place = self.callers.len() as u8;
-        let mut endpoint = endpoint(10 + place, Side::Caller);
-        let handle = endpoint.call(self.now, LISTENER, Trust::Anyone, Some((TICKET, secret))).unwrap();
-        let via = Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + place], 1)) };
-        self.callers.push(Caller {
+        let mut endpoint = endpoint(10 + place, Side::Client);
+        let handle = endpoint.connect(self.now, LISTENER, Trust::Anyone, Some((TICKET, secret))).unwrap();
+        let via = FourTuple { socket: 0, remote: SocketAddr::from(([10, 0, 0, 1 + place], 1)) };
+        self.callers.push(ConnectedClient {
             endpoint,
             handle,
             via,
@@ -118,7 +118,7 @@ impl Scene {
 
     /// Returns the resumption secret of the first caller.
     fn resumption(&mut self) -> Secret {
-        let Caller { endpoint, handle, .. } = &mut self.callers[0];
+        let ConnectedClient { endpoint, handle, .. } = &mut self.callers[0];
         endpoint.connection(*handle).unwrap().resumption(&Secret::new(SECRET)).unwrap()
     }
 
@@ -241,7 +241,7 @@ impl Scene {
         let (first, resumption) = self.served.take().unwrap();
         let second = self.waiting.take().unwrap();
         let (loser, served) = if liveness == Liveness::Silent { (first, second) } else { (second, first) };
-        self.at_listener(loser).close(now, Code::BUSY, "");
+        self.at_listener(loser).close(now, CloseCode::BUSY, "");
         self.served = Some((served, resumption));
     }
 
@@ -250,7 +250,7 @@ impl Scene {
         self.served.as_ref().unwrap().0
     }
 
-    fn closed(&self, caller: usize) -> Option<Code> {
+    fn closed(&self, caller: usize) -> Option<CloseCode> {
         match self.callers[caller].closed {
             Some(Closed::There { code, .. }) => Some(code),
             _ => None,
@@ -308,7 +308,7 @@ fn a_caller_that_answers_is_never_replaced() {
         let answered = comes + waited + RTT;
         assert!(ended >= answered && ended <= answered + Span::from_ms(10), "{ended:?}, {answered:?}");
         assert_eq!(scene.callers[0].sent_to - before, rounds);
-        assert_eq!((scene.served(), scene.closed(0), scene.closed(1)), (0, None, Some(Code::BUSY)));
+        assert_eq!((scene.served(), scene.closed(0), scene.closed(1)), (0, None, Some(CloseCode::BUSY)));
     }
 }
 
@@ -337,7 +337,7 @@ fn what_left_before_is_no_answer() {
     scene.call(resumption);
     let comes = scene.now + DELAY.times(3);
     scene.run(comes - Span::from_ms(2));
-    let Caller { endpoint, handle, .. } = &mut scene.callers[0];
+    let ConnectedClient { endpoint, handle, .. } = &mut scene.callers[0];
     endpoint.connection(*handle).unwrap().ping();
     scene.run(comes - Span::from_ms(1));
     scene.callers[0].is_dead = true;
@@ -373,7 +373,7 @@ fn nobody_else_makes_a_listener_probe() {
     for secret in [Secret::new(SECRET), foreign, Secret::new([9; 16])] {
         scene.call(secret);
         scene.run(scene.now + Span::from_s(3));
-        assert_eq!(scene.closed(scene.callers.len() - 1), Some(Code::REFUSED));
+        assert_eq!(scene.closed(scene.callers.len() - 1), Some(CloseCode::REFUSED));
     }
     assert_eq!((scene.served(), scene.begun.len(), scene.callers[0].sent_to), (0, 0, before));
     // Both ends have the same secret, which is of this connection alone.

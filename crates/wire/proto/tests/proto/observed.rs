@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use crate::world::World;
-use crate::world::network::End;
+use crate::world::network::NetworkEnd;
 use crate::world::scenes::scene;
 use proto::blocks::BlockEvent;
 use proto::frame::Frames;
-use proto::observe::{Birth, Event, KeyCause, Observer, Packet, PathChange, Progress, Space};
+use proto::observe::{ConnectionStart, Establishment, Event, KeyCause, ObservedPacket, Observer, PathChange, Space};
 use proto::side::Side;
 use units::Time;
 
 /// Events reported at one end.
 #[derive(Default)]
-struct Told {
+struct ObservedEvents {
     kinds: BTreeSet<String>,
     last: Time,
     /// Payloads that were sent, and those that were received.
@@ -22,14 +22,14 @@ struct Told {
     received: BTreeMap<(Space, u32, u64), Vec<u8>>,
     counted: u64,
     lost: BTreeSet<(Space, u32, u64)>,
-    progress: Vec<Progress>,
+    progress: Vec<Establishment>,
     closed: u32,
     updates: u64,
     faults: Vec<String>,
 }
 
-impl Told {
-    fn packet(&mut self, packet: &Packet, sent: bool) {
+impl ObservedEvents {
+    fn packet(&mut self, packet: &ObservedPacket, sent: bool) {
         let key = (packet.space, packet.path, packet.number);
         if Frames::new(packet.payload).any(|frame| frame.is_err()) {
             self.faults.push(format!("the frames of {key:?} cannot be read"));
@@ -85,9 +85,9 @@ impl Told {
     }
 }
 
-type Shared<T> = Arc<Mutex<T>>;
+type SharedState<T> = Arc<Mutex<T>>;
 
-struct Watcher(Shared<Told>);
+struct Watcher(SharedState<ObservedEvents>);
 
 impl Observer for Watcher {
     fn on_event(&self, now: Time, event: &Event) {
@@ -99,10 +99,10 @@ impl Observer for Watcher {
 fn whoever_watches_is_told_the_truth() {
     let mut kinds = BTreeSet::new();
     for seed in 0..600 {
-        let told: [Shared<Vec<Shared<Told>>>; 2] = Default::default();
+        let told: [SharedState<Vec<SharedState<ObservedEvents>>>; 2] = Default::default();
         let ends = told.clone();
-        let maker = move |birth: &Birth| {
-            let new = Arc::new(Mutex::new(Told::default()));
+        let maker = move |birth: &ConnectionStart| {
+            let new = Arc::new(Mutex::new(ObservedEvents::default()));
             ends[usize::from(birth.side == Side::Listener)].lock().unwrap().push(new.clone());
             Some(Arc::new(Watcher(new)) as Arc<dyn Observer>)
         };
@@ -112,7 +112,7 @@ fn whoever_watches_is_told_the_truth() {
         let rebinding = scene.weather.rebinding;
         let mut world = World::watched(scene, Some(Arc::new(maker)));
         let report = world.run(Time::from_ms(3_600_000));
-        let stats = [world.stats(End::Caller), world.stats(End::Listener)];
+        let stats = [world.stats(NetworkEnd::Caller), world.stats(NetworkEnd::Listener)];
         // A packet that was modified or duplicated in the network looks like another caller, which sends nothing more.
         let told = told.map(|told| {
             let all = std::mem::take(&mut *told.lock().unwrap());
@@ -133,7 +133,7 @@ fn whoever_watches_is_told_the_truth() {
             for (key, payload) in &own.received {
                 assert!(other.sent.get(key) == Some(payload), "seed {seed}, end {at}: {key:?}");
             }
-            assert_eq!(own.progress, [Progress::Connected, Progress::Admitted], "seed {seed}, end {at}");
+            assert_eq!(own.progress, [Establishment::Connected, Establishment::Admitted], "seed {seed}, end {at}");
             assert_eq!(own.closed, u32::from(report.closed[at].is_some()), "seed {seed}, end {at}");
         }
     }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::world::network::End;
-use crate::world::{Job, Scene, World};
+use crate::world::network::NetworkEnd;
+use crate::world::{Scene, StreamJob, World};
 use proto::frame::{Frame, Frames};
-use proto::observe::{Birth, Event, Observer, Space};
+use proto::observe::{ConnectionStart, Event, Observer, Space};
 use proto::side::Side;
 use units::{Bytes, Rate, Span, Time};
 
-fn job(from: End, bytes: u64) -> Job {
-    Job { from, bytes, message: true, echo: false }
+fn job(from: NetworkEnd, bytes: u64) -> StreamJob {
+    StreamJob { from, bytes, message: true, echo: false }
 }
 
 /// The caller's data is sent after one round trip, and read after one and a half.
 #[test]
 fn data_crosses_after_one_round_trip() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
-    scene.jobs = vec![job(End::Caller, 1_000)];
+    scene.jobs = vec![job(NetworkEnd::Caller, 1_000)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, 1_000], "{report:?}");
     assert!(report.connected.unwrap() < Time::from_ms(21), "{report:?}");
@@ -29,7 +29,7 @@ fn data_crosses_after_one_round_trip() {
 #[test]
 fn keys_change() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(End::Caller, 3_000_000), job(End::Listener, 3_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Caller, 3_000_000), job(NetworkEnd::Listener, 3_000_000)];
     scene.updates = 5;
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [3_000_000; 2]);
@@ -40,7 +40,7 @@ fn keys_change() {
 #[test]
 fn paths_open() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(End::Caller, 3_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Caller, 3_000_000)];
     scene.paths = 8;
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!((report.read, report.open_paths), ([0, 3_000_000], 8), "{report:?}");
@@ -51,10 +51,10 @@ fn paths_open() {
 fn the_line_is_used() {
     let (rate, bytes) = (Rate::from_gbps(1), 20_000_000u64);
     let mut scene = Scene::fair(rate, Span::from_us(500));
-    scene.jobs = vec![job(End::Caller, bytes)];
+    scene.jobs = vec![job(NetworkEnd::Caller, bytes)];
     scene.law = "cubic";
     let report = World::new(scene).run(Time::from_ms(60_000));
-    let ideal = rate.time_for(Bytes::new(bytes * 1_500 / 1_444));
+    let ideal = rate.tx_time(Bytes::new(bytes * 1_500 / 1_444));
     let spent = report.done.since(report.connected.unwrap());
     assert!(spent < ideal.times(5).over(4), "{} us of {} us", spent.ns() / 1_000, ideal.ns() / 1_000);
 }
@@ -64,7 +64,7 @@ fn the_line_is_used() {
 fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
     (scene.seed, scene.coding, scene.weather.loss, scene.law) = (seed, coding, loss, "bbr");
-    scene.jobs = vec![job(End::Caller, bytes)];
+    scene.jobs = vec![job(NetworkEnd::Caller, bytes)];
     let report = World::new(scene).run(Time::from_ms(60_000));
     assert_eq!(report.read, [0, bytes], "{report:?}");
     report.done.since(report.connected.unwrap())
@@ -90,13 +90,13 @@ fn blocks_repair_losses() {
 #[test]
 fn idle_streams_hold_no_memory() {
     let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
-    scene.jobs = vec![job(End::Caller, 300_000_000)];
+    scene.jobs = vec![job(NetworkEnd::Caller, 300_000_000)];
     (scene.window, scene.reader) = (4 << 20, (1 << 20, Span::from_ms(20)));
     scene.quiet = Some((Time::from_ms(1_000), Time::from_ms(5_000)));
     let mut world = World::new(scene);
     let mut memory = |until| {
         let report = world.run(Time::from_ms(until));
-        (world.receive_memory(End::Listener), report)
+        (world.receive_memory(NetworkEnd::Listener), report)
     };
     let at = [300, 990, 1_900, 4_990, 5_500, 6_000].map(|until| memory(until).0);
     let kept = 256 << 10..16 << 20;
@@ -133,13 +133,14 @@ impl Observer for Counted {
 fn every_nth_packet_is_acknowledged() {
     for (setting, every) in [(None, 2), (Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(10), 10)] {
         let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_us(500));
-        scene.jobs = vec![job(End::Caller, 10_000_000)];
+        scene.jobs = vec![job(NetworkEnd::Caller, 10_000_000)];
         scene.ack_every = setting;
         // Nothing is lost or marked: these would be acknowledged at once.
         (scene.weather.buffer, scene.weather.bleaching) = (Bytes::new(10 << 20), true);
         let listener = Arc::new(Counted::default());
         let counted = listener.clone();
-        let maker = move |birth: &Birth| (birth.side == Side::Listener).then(|| counted.clone() as Arc<dyn Observer>);
+        let maker =
+            move |birth: &ConnectionStart| (birth.side == Side::Listener).then(|| counted.clone() as Arc<dyn Observer>);
         let report = World::watched(scene, Some(Arc::new(maker))).run(Time::from_ms(60_000));
         assert_eq!(report.read, [0, 10_000_000], "{report:?}");
         let (packets, acks) = (listener.eliciting.load(Relaxed), listener.acknowledgements.load(Relaxed));

@@ -5,29 +5,29 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use flow::Codepoint;
-use laws::{Law, NewReno, Path, newreno};
+use laws::{Law, NewReno, PathInfo, newreno};
 use proto::VERSION;
-use proto::closed::{Closed, Code};
+use proto::closed::{CloseCode, Closed};
 use proto::connection::Event;
-use proto::endpoint::{Authentication, Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{Authentication, ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::frame::Frame;
-use proto::header::{Header, Packet};
+use proto::header::{Header, ParsedPacket};
 use proto::identity::{Identity, Trust};
-use proto::observe::{Birth, Observer, ObserverMaker};
+use proto::observe::{ConnectionStart, Observer, ObserverMaker};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::side::Side;
-use proto::via::Via;
 use units::{Span, Time};
 
-use crate::flood::{Caller, Flood, Group, Initial, Last, Network, World};
+use crate::flood::{Flood, FloodClient, FloodWorld, HolderNetwork, Initial, Last, TicketHolders};
 
 /// The longest that a holder of a ticket waits for its admission during a flood.
 const LIMIT: Span = Span::from_s(3);
 
-const LISTENER: Via =
-    Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
+const LISTENER: FourTuple =
+    FourTuple { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
 
 fn endpoint(seed: u8, listens: bool) -> Endpoint {
     endpoint_with_paths(seed, listens, 1)
@@ -43,25 +43,25 @@ fn endpoint_of(service: &str, seed: u8, listens: bool, paths: u8) -> Endpoint {
     let identity = Identity::from_seed(&crate::world::provider::provider(), &[seed; 32]).unwrap();
     let settings = Settings { paths, ..settings_of(service) };
     let provider = crate::world::provider::provider();
-    let side = if listens { Side::Listener } else { Side::Caller };
+    let side = if listens { Side::Listener } else { Side::Client };
     Endpoint::new(Time::ZERO, EndpointConfig { settings, provider, identity }, side).unwrap()
 }
 
 fn settings_of(service: &str) -> Settings {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     Settings::new(Service::named(service), Arc::new(law))
 }
 
-fn caller(host: u8, port: u16) -> Via {
-    Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, host], port)) }
+fn caller(host: u8, port: u16) -> FourTuple {
+    FourTuple { socket: 0, remote: SocketAddr::from(([10, 0, 0, host], port)) }
 }
 
-fn call(endpoint: &mut Endpoint, secret: Option<([u8; 8], Secret)>) -> Handle {
-    endpoint.call(Time::ZERO, LISTENER, Trust::Anyone, secret).unwrap()
+fn call(endpoint: &mut Endpoint, secret: Option<([u8; 8], Secret)>) -> ConnectionHandle {
+    endpoint.connect(Time::ZERO, LISTENER, Trust::Anyone, secret).unwrap()
 }
 
 /// Takes the pending datagrams of a connection.
-fn sent(endpoint: &mut Endpoint, handle: Handle, now: Time) -> Vec<Vec<u8>> {
+fn sent(endpoint: &mut Endpoint, handle: ConnectionHandle, now: Time) -> Vec<Vec<u8>> {
     let (mut all, mut out) = (Vec::new(), Vec::new());
     while let Some(transmit) = endpoint.poll_transmit(now, handle, 10, &mut out) {
         all.extend(out.chunks(transmit.segment).map(<[u8]>::to_vec));
@@ -79,17 +79,22 @@ fn answers(endpoint: &mut Endpoint) -> Vec<Vec<u8>> {
     all
 }
 
-fn receive(endpoint: &mut Endpoint, now: Time, via: Via, datagrams: Vec<Vec<u8>>) -> Vec<Received> {
+fn receive(endpoint: &mut Endpoint, now: Time, via: FourTuple, datagrams: Vec<Vec<u8>>) -> Vec<Received> {
     let mut receive = |mut datagram: Vec<u8>| endpoint.on_datagram(now, via, Codepoint::NotEct, &mut datagram);
     datagrams.into_iter().map(&mut receive).collect()
 }
 
-fn events(endpoint: &mut Endpoint, handle: Handle) -> Vec<Event> {
+fn events(endpoint: &mut Endpoint, handle: ConnectionHandle) -> Vec<Event> {
     std::iter::from_fn(|| endpoint.connection(handle)?.poll_event()).collect()
 }
 
 /// Connects two endpoints, as far as the claim. Returns the listener's handle.
-fn meet(ours: (&mut Endpoint, Handle), listener: &mut Endpoint, via: Via, now: Time) -> Handle {
+fn meet(
+    ours: (&mut Endpoint, ConnectionHandle),
+    listener: &mut Endpoint,
+    via: FourTuple,
+    now: Time,
+) -> ConnectionHandle {
     let (endpoint, handle) = ours;
     let mut accepted = None;
     for _ in 0..4 {
@@ -117,7 +122,7 @@ fn another_version_is_told_which_is_spoken() {
     datagram.push(0);
     receive(&mut listener, Time::ZERO, caller(1, 1), vec![datagram]);
     let told = &answers(&mut listener)[0];
-    let packet = Packet::read(told).unwrap();
+    let packet = ParsedPacket::read(told).unwrap();
     assert_eq!(packet.header, Header::OtherVersion { version: 0, to: &[7, 8], from: &[1, 2, 3] });
     assert!(told.ends_with(&VERSION.to_be_bytes()));
 }
@@ -128,7 +133,7 @@ fn a_caller_hears_that_its_version_is_not_spoken() {
     let mut endpoint = endpoint(2, false);
     let handle = call(&mut endpoint, None);
     let first = sent(&mut endpoint, handle, Time::ZERO).remove(0);
-    let Header::Long { to, from, .. } = Packet::read(&first).unwrap().header else { panic!("a long header") };
+    let Header::Long { to, from, .. } = ParsedPacket::read(&first).unwrap().header else { panic!("a long header") };
     let mut told = Vec::new();
     proto::header::put_versions(&mut told, &from, to);
     // A list that contains the version in use is invalid.
@@ -150,7 +155,7 @@ fn an_unknown_connection_is_reset_by_its_token_alone() {
     listener.settle(there);
     let _ = (events(&mut endpoint, handle), sent(&mut listener, there, Time::ZERO));
     // The listener forgets the connection.
-    listener.connection(there).unwrap().close(Time::ZERO, Code::NONE, "");
+    listener.connection(there).unwrap().close(Time::ZERO, CloseCode::NONE, "");
     listener.on_timer(Time::from_ms(600_000), there);
     assert!(listener.forget(there));
     // Each packet of the caller gets a shorter response.
@@ -191,7 +196,7 @@ fn a_reset_finds_the_connection_in_a_team() {
     let datagrams = sent(&mut team[1], there, Time::ZERO);
     receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
     // The caller forgets the connection, and its CLOSE is lost.
-    endpoint.connection(handle).unwrap().close(Time::ZERO, Code::NONE, "");
+    endpoint.connection(handle).unwrap().close(Time::ZERO, CloseCode::NONE, "");
     endpoint.on_timer(Time::from_ms(600_000), handle);
     let _ = events(&mut endpoint, handle);
     assert!(endpoint.forget(handle));
@@ -338,7 +343,7 @@ fn who_has_no_ticket_is_refused() {
         connection.refuse(Time::ZERO);
         let datagrams = sent(&mut listener, there, Time::ZERO);
         receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
-        let closed = Event::Closed(Closed::There { code: Code::REFUSED, reason: String::new() });
+        let closed = Event::Closed(Closed::There { code: CloseCode::REFUSED, reason: String::new() });
         assert!(events(&mut endpoint, handle).contains(&closed));
     }
 }
@@ -367,7 +372,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
         let watch = longest.clone();
         let observe: ObserverMaker = Arc::new(move |_| Some(watch.clone()));
         let settings = Arc::new(Settings { observe: Some(observe), ..settings_of("test") });
-        let handle = endpoint.call_with(Time::ZERO, LISTENER, ANYONE, settings).unwrap();
+        let handle = endpoint.connect_with(Time::ZERO, LISTENER, ANYONE, settings).unwrap();
         let via = caller(1, 1);
         let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
         let window = endpoint.connection(handle).unwrap().laws().window;
@@ -435,10 +440,10 @@ fn another_key_is_noticed() {
     crate::world::provider::begin(8, 0);
     let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
     let expected = Identity::from_seed(&crate::world::provider::provider(), &[3; 32]).unwrap().fingerprint();
-    let handle = endpoint.call(Time::ZERO, LISTENER, Trust::Fingerprint(expected), None).unwrap();
+    let handle = endpoint.connect(Time::ZERO, LISTENER, Trust::Fingerprint(expected), None).unwrap();
     let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
     let told = events(&mut endpoint, handle);
-    assert!(matches!(told[..], [Event::Closed(Closed::Here { code: Code(0x100..0x200), .. })]), "{told:?}");
+    assert!(matches!(told[..], [Event::Closed(Closed::Here { code: CloseCode(0x100..0x200), .. })]), "{told:?}");
     let heard = events(&mut listener, there);
     assert!(matches!(heard[..], [Event::Closed(Closed::There { .. })]), "{heard:?}");
 }
@@ -495,7 +500,10 @@ fn paths_are_not_given_for_ever() {
         receive(&mut listener, now, caller(1, 1), datagrams);
     }
     let told = events(&mut listener, there);
-    assert!(told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: Code::FLOW, .. }))), "{told:?}");
+    assert!(
+        told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: CloseCode::FLOW, .. }))),
+        "{told:?}"
+    );
 }
 
 /// A caller of another service: both ends know at once the requested and the offered service, and the listener keeps no
@@ -529,13 +537,13 @@ fn own_settings_bring_their_own_observer() {
     crate::world::provider::begin(1, 0);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let births = seen.clone();
-    let observe: ObserverMaker = Arc::new(move |birth: &Birth| {
+    let observe: ObserverMaker = Arc::new(move |birth: &ConnectionStart| {
         births.lock().unwrap().push(birth.service);
         None
     });
     let settings = Settings { observe: Some(observe), ..settings_of("own") };
     let mut endpoint = endpoint(2, false);
-    endpoint.call_with(Time::ZERO, LISTENER, ANYONE, Arc::new(settings)).unwrap();
+    endpoint.connect_with(Time::ZERO, LISTENER, ANYONE, Arc::new(settings)).unwrap();
     call(&mut endpoint, None);
     assert_eq!(*seen.lock().unwrap(), [Service::named("own")]);
 }
@@ -557,10 +565,10 @@ fn an_odd_name_of_a_service_is_not_shown() {
         let mut caller_end = endpoint(2, false);
         let calling = call(&mut caller_end, None);
         let first = sent(&mut caller_end, calling, Time::ZERO);
-        let Header::Long { to, from, .. } = Packet::read(&first[0]).unwrap().header else {
+        let Header::Long { to, from, .. } = ParsedPacket::read(&first[0]).unwrap().header else {
             panic!("no Initial packet")
         };
-        let answer = initial_close(to, from, Code::NO_SUCH_SERVICE.0, reason);
+        let answer = initial_close(to, from, CloseCode::NO_SUCH_SERVICE.0, reason);
         receive(&mut caller_end, Time::ZERO, LISTENER, vec![answer]);
         let closed = Closed::Service { asked: Some(Service::named("test")), here };
         assert_eq!(events(&mut caller_end, calling), [Event::Closed(closed.clone())]);
@@ -599,10 +607,11 @@ fn callers_of_other_services_cost_little() {
 #[track_caller]
 fn holders_get_in(last: Last, networks: u64) {
     crate::world::provider::begin(1, 0);
-    let group = |network, rtt| Group { holders: 20, network, rtt, interval: Span::from_ms(50) };
-    let groups = [group(Network::Other, Span::from_ms(200)), group(Network::Flood, Span::from_ms(20))];
-    let report = World::new(&crate::world::provider::provider(), Flood { last, networks, per_second: 2_500 }, &groups)
-        .run(LIMIT);
+    let group = |network, rtt| TicketHolders { holders: 20, network, rtt, interval: Span::from_ms(50) };
+    let groups = [group(HolderNetwork::Other, Span::from_ms(200)), group(HolderNetwork::Flood, Span::from_ms(20))];
+    let report =
+        FloodWorld::new(&crate::world::provider::provider(), Flood { last, networks, per_second: 2_500 }, &groups)
+            .run(LIMIT);
     for (group, took) in groups.iter().zip(&report.took) {
         let late = took.iter().filter(|took| took.is_none_or(|took| took > LIMIT)).count();
         assert_eq!(late, 0, "{last:?} from {networks} networks: {group:?}: {took:?}");
@@ -633,10 +642,10 @@ fn no_other_strangers_shut_anybody_out() {
 #[test]
 fn holders_of_one_network_outlast_a_flood() {
     crate::world::provider::begin(1, 0);
-    let (network, rtt, interval) = (Network::Other, Span::from_ms(200), Span::from_ms(10));
+    let (network, rtt, interval) = (HolderNetwork::Other, Span::from_ms(200), Span::from_ms(10));
     let flood = Flood { last: Last::ClientHello, networks: 64, per_second: 2_500 };
-    let group = Group { holders: 100, network, rtt, interval };
-    let report = World::new(&crate::world::provider::provider(), flood, &[group]).run(LIMIT);
+    let group = TicketHolders { holders: 100, network, rtt, interval };
+    let report = FloodWorld::new(&crate::world::provider::provider(), flood, &[group]).run(LIMIT);
     assert!(report.took[0].iter().all(|took| took.is_some_and(|took| took <= LIMIT)), "{:?}", report.took);
 }
 
@@ -652,7 +661,7 @@ fn crypto(len: usize) -> Vec<u8> {
 fn crowded(listener: &mut Endpoint) -> Vec<u8> {
     let frames = crypto(usize::MAX);
     let mut number = 0;
-    while let Received::New(_) = Caller::new(1_000 + number, number).call(listener, Time::ZERO, &frames) {
+    while let Received::New(_) = FloodClient::new(1_000 + number, number).call(listener, Time::ZERO, &frames) {
         number += 1;
     }
     // The last one got a Retry.
@@ -666,7 +675,7 @@ fn a_token_lasts_until_a_client_hello_comes() {
     crate::world::provider::begin(13, 0);
     let mut listener = endpoint(1, true);
     let hello = crowded(&mut listener);
-    let (caller, now) = (Caller::new(1, 1), Time::ZERO);
+    let (caller, now) = (FloodClient::new(1, 1), Time::ZERO);
     assert_eq!(caller.call(&mut listener, now, &hello), Received::Nothing);
     let retry = answers(&mut listener).remove(0);
     let mut not_tls = Vec::new();
@@ -680,16 +689,16 @@ fn a_token_lasts_until_a_client_hello_comes() {
     let Received::New(there) = caller.follow(&mut listener, now, &retry, &hello) else { panic!("a connection") };
     assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Connection(there));
     // It is good once.
-    listener.connection(there).unwrap().close(now, Code::NONE, "");
+    listener.connection(there).unwrap().close(now, CloseCode::NONE, "");
     listener.settle(there);
     assert_eq!(caller.follow(&mut listener, now, &retry, &hello), Received::Nothing);
 }
 
 /// Callers follow a Retry until no slot is free, and as many more as this. Returns the connections that were evicted.
-fn fill(listener: &mut Endpoint, slots: u64, more: u64) -> Vec<Handle> {
+fn fill(listener: &mut Endpoint, slots: u64, more: u64) -> Vec<ConnectionHandle> {
     let hello = crowded(listener);
     for number in 64..slots + more {
-        let (caller, now) = (Caller::new(1_000, number), Time::from_us(number));
+        let (caller, now) = (FloodClient::new(1_000, number), Time::from_us(number));
         assert_eq!(caller.call(listener, now, &hello), Received::Nothing);
         let retry = answers(listener).remove(0);
         assert!(matches!(caller.follow(listener, now, &retry, &hello), Received::New(_)));
@@ -718,7 +727,7 @@ fn a_caller_that_sent_auth_is_not_evicted() {
     crate::world::provider::begin(16, 0);
     let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
     let handle = call(&mut endpoint, None);
-    let there = meet((&mut endpoint, handle), &mut listener, Caller::new(1_000, 9_999).via(), Time::ZERO);
+    let there = meet((&mut endpoint, handle), &mut listener, FloodClient::new(1_000, 9_999).via(), Time::ZERO);
     let evicted = fill(&mut listener, 1_024, 1_100);
     assert!(evicted.len() == 1_100 && !evicted.contains(&there));
     assert!(matches!(events(&mut listener, there)[..], [Event::Connected, Event::Claim(_)]));
@@ -742,7 +751,7 @@ fn endpoints_of_a_team_have_slots_of_their_own() {
     crate::world::provider::begin(15, 0);
     let mut team = team(1, 2);
     assert_eq!(fill(&mut team[0], 512, 600).len(), 600);
-    let (caller, now, hello) = (Caller::new(1, 1), Time::from_ms(2), crypto(usize::MAX));
+    let (caller, now, hello) = (FloodClient::new(1, 1), Time::from_ms(2), crypto(usize::MAX));
     assert_eq!(caller.call(&mut team[1], now, &hello), Received::Nothing);
     let retry = answers(&mut team[1]).remove(0);
     assert!(matches!(caller.follow(&mut team[1], now, &retry, &hello), Received::New(_)));

@@ -1,10 +1,10 @@
 //! Many worlds. Each byte arrives once and in order, or the connection reports why it ended; and while the network is
 //! honest, all data arrives.
 
-use crate::world::network::{Dice, End};
+use crate::world::network::{Dice, NetworkEnd};
 use crate::world::scenes::scene;
-use crate::world::{Job, Reader, Scene, World};
-use proto::closed::{Closed, Code};
+use crate::world::{ReadBehaviour, Scene, StreamJob, World};
+use proto::closed::{CloseCode, Closed};
 use proto::streams::{Limits, RESERVED};
 use units::{Bytes, Rate, Span, Time};
 
@@ -42,7 +42,7 @@ fn all_comes_in_any_weather() {
 fn a_silent_path_goes_elsewhere() {
     let run = |from, (law, one_law), coding, dead| {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
-        scene.jobs = vec![Job { from, bytes: 30_000_000, message: true, echo: false }];
+        scene.jobs = vec![StreamJob { from, bytes: 30_000_000, message: true, echo: false }];
         (scene.paths, scene.coding, scene.law, scene.one_law) = (4, coding, law, one_law);
         scene.window = 16 << 20;
         scene.weather.dead = (dead, 1);
@@ -50,8 +50,8 @@ fn a_silent_path_goes_elsewhere() {
         scene.weather.buffer = Bytes::new(500_000);
         World::new(scene).run(Time::from_ms(600_000))
     };
-    let both = |law| [(End::Caller, (law, false)), (End::Listener, (law, false))];
-    for (from, law) in both("unocc").into_iter().chain(both("bbr")).chain([(End::Caller, ("unocc", true))]) {
+    let both = |law| [(NetworkEnd::Caller, (law, false)), (NetworkEnd::Listener, (law, false))];
+    for (from, law) in both("unocc").into_iter().chain(both("bbr")).chain([(NetworkEnd::Caller, ("unocc", true))]) {
         // A law for all paths counts the loss of one path as its own.
         let longer = if law.1 { 1.5 } else { 1.1 };
         for coding in ["off", "8,2"] {
@@ -69,9 +69,9 @@ fn a_silent_path_goes_elsewhere() {
 /// acknowledged again, one that is still silent may be rerouted. All data arrives soon after.
 #[test]
 fn where_all_are_silent_they_stay() {
-    for from in [End::Caller, End::Listener] {
+    for from in [NetworkEnd::Caller, NetworkEnd::Listener] {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
-        scene.jobs = vec![Job { from, bytes: 30_000_000, message: true, echo: false }];
+        scene.jobs = vec![StreamJob { from, bytes: 30_000_000, message: true, echo: false }];
         (scene.paths, scene.law, scene.window) = (4, "unocc", 16 << 20);
         scene.weather.black_hole = (Time::from_ms(1_000), Time::from_ms(3_000));
         scene.weather.buffer = Bytes::new(500_000);
@@ -87,7 +87,7 @@ fn where_all_are_silent_they_stay() {
 fn on_ramp_keeps_a_deep_queue_short() {
     let run = |on_ramp| {
         let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
-        scene.jobs = vec![Job { from: End::Caller, bytes: 30_000_000, message: true, echo: false }];
+        scene.jobs = vec![StreamJob { from: NetworkEnd::Caller, bytes: 30_000_000, message: true, echo: false }];
         (scene.law, scene.window, scene.on_ramp) = ("cubic,paced=true", 16 << 20, on_ramp);
         scene.weather.buffer = Bytes::new(1_250_000);
         let report = World::new(scene).run(Time::from_ms(600_000));
@@ -116,25 +116,26 @@ fn who_reads_goes_on_while_others_pause() {
         scene.weather.loss = if dice.one_in(2) { 50 } else { 0 };
         // More than the receiver and the sender hold, so none is done while it is paused.
         let bytes = 5 * scene.window;
-        scene.jobs =
-            (0..STREAMS).map(|_| Job { from: End::Caller, bytes, message: dice.one_in(2), echo: false }).collect();
+        scene.jobs = (0..STREAMS)
+            .map(|_| StreamJob { from: NetworkEnd::Caller, bytes, message: dice.one_in(2), echo: false })
+            .collect();
         let (hour, early) = (Time::from_ms(3_600_000), |dice: &mut Dice| Time::from_ms(dice.below(400)));
         scene.readers = (0..STREAMS)
             .map(|_| match dice.below(8) {
-                0 => Reader::Reads,
-                1 => Reader::Stops(early(&mut dice)),
-                2 => Reader::Pauses(early(&mut dice), Time::from_ms(1_000 + dice.below(4_000))),
-                3 => Reader::Pauses(early(&mut dice), hour),
-                _ => Reader::Pauses(Time::ZERO, hour),
+                0 => ReadBehaviour::Reads,
+                1 => ReadBehaviour::Stops(early(&mut dice)),
+                2 => ReadBehaviour::Pauses(early(&mut dice), Time::from_ms(1_000 + dice.below(4_000))),
+                3 => ReadBehaviour::Pauses(early(&mut dice), hour),
+                _ => ReadBehaviour::Pauses(Time::ZERO, hour),
             })
             .collect();
         let readers = scene.readers.clone();
         let report = World::new(scene).run(Time::from_ms(100_000));
         for (nth, reader) in (0..).zip(readers) {
             let goes_on = match reader {
-                Reader::Reads => Time::ZERO,
-                Reader::Pauses(_, until) if until < hour => until,
-                Reader::Pauses(..) | Reader::Stops(_) => continue,
+                ReadBehaviour::Reads => Time::ZERO,
+                ReadBehaviour::Pauses(_, until) if until < hour => until,
+                ReadBehaviour::Pauses(..) | ReadBehaviour::Stops(_) => continue,
             };
             // With the reservation alone it takes ten round trips of 10 ms; the line needs a second for all, plus
             // timeouts.
@@ -160,7 +161,7 @@ fn a_peer_that_lies_is_survived() {
         }
     }
     // Each kind of lie is detected in some world.
-    for code in [Code::FRAME, Code::ACK, Code::STREAM, Code::FLOW] {
+    for code in [CloseCode::FRAME, CloseCode::ACK, CloseCode::STREAM, CloseCode::FLOW] {
         assert!(codes.contains_key(&code), "{code} is not among {codes:?}");
     }
 }

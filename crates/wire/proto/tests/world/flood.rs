@@ -6,24 +6,24 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use flow::Codepoint;
-use laws::{Law, NewReno, Path, newreno};
+use laws::{Law, NewReno, PathInfo, newreno};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::frame::{Frame, Frames};
-use proto::header::{Header, LongKind, Packet, put_long};
+use proto::header::{Header, LongKind, ParsedPacket, put_long};
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::side::Side;
-use proto::via::Via;
 use rustls::crypto::CryptoProvider;
 use rustls::quic::{DirectionalKeys, Keys, Suite, Version};
 use rustls::{CipherSuite, SupportedCipherSuite};
 use units::{Span, Time, mix64};
 
-const LISTENER: Via =
-    Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
+const LISTENER: FourTuple =
+    FourTuple { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
 const TICKET: [u8; 8] = [4; 8];
 const SECRET: [u8; 16] = [3; 16];
 /// The round trip of a flood's hosts.
@@ -57,9 +57,9 @@ pub struct Flood {
 
 /// Holders of a ticket that connect one after another, from [`FIRST_CALL`] on.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct TicketHolders {
     pub holders: u16,
-    pub network: Network,
+    pub network: HolderNetwork,
     pub rtt: Span,
     /// Time between two calls.
     pub interval: Span,
@@ -67,7 +67,7 @@ pub struct Group {
 
 /// The network of a group's holders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Network {
+pub enum HolderNetwork {
     /// One of the flood's.
     Flood,
     /// Another one.
@@ -85,7 +85,7 @@ fn host(network: u64, number: u64) -> SocketAddr {
 
 /// Creates a listener, or an endpoint that only connects.
 pub fn endpoint(provider: &Arc<CryptoProvider>, seed: u8, side: Side) -> Endpoint {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let settings = Settings::new(Service::named("test"), Arc::new(law));
     let identity = Identity::from_seed(provider, &[seed; 32]).expect("an identity");
     let config = EndpointConfig { settings, provider: provider.clone(), identity };
@@ -137,13 +137,13 @@ impl Initial<'_> {
 
 /// A host that calls with packets of its own making.
 #[derive(Clone, Copy, Debug)]
-pub struct Caller {
+pub struct FloodClient {
     address: SocketAddr,
     first_id: proto::Id,
     own_id: proto::Id,
 }
 
-impl Caller {
+impl FloodClient {
     pub fn new(network: u64, number: u64) -> Self {
         let [first_id, own_id] = [2 * number, 2 * number + 1].map(|seed| mix64(seed).to_be_bytes());
         Self { address: host(network, number), first_id, own_id }
@@ -157,15 +157,17 @@ impl Caller {
 
     /// Its packet after a Retry; none if that is something else.
     pub fn second(&self, retry: &[u8], frames: &[u8]) -> Option<Vec<u8>> {
-        let Ok(Packet { header: Header::Retry { from, token, .. }, .. }) = Packet::read(retry) else { return None };
+        let Ok(ParsedPacket { header: Header::Retry { from, token, .. }, .. }) = ParsedPacket::read(retry) else {
+            return None;
+        };
         let initial =
             Initial { side: rustls::Side::Client, first_id: &from, to: &from, from: self.own_id, token, frames };
         Some(initial.seal())
     }
 
     /// Returns its four-tuple.
-    pub fn via(&self) -> Via {
-        Via { socket: 0, remote: self.address }
+    pub fn via(&self) -> FourTuple {
+        FourTuple { socket: 0, remote: self.address }
     }
 
     /// Passes its first packet to a listener.
@@ -182,11 +184,11 @@ impl Caller {
 
 /// Returns the `ClientHello` of a caller.
 pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
-    let mut caller = endpoint(provider, 9, Side::Caller);
-    let handle = caller.call(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
+    let mut caller = endpoint(provider, 9, Side::Client);
+    let handle = caller.connect(Time::ZERO, LISTENER, Trust::Anyone, None).expect("a call");
     let mut datagram = Vec::new();
     caller.poll_transmit(Time::ZERO, handle, 1, &mut datagram).expect("a packet");
-    let Packet { header, number_at, .. } = Packet::read(&datagram).expect("a header");
+    let ParsedPacket { header, number_at, .. } = ParsedPacket::read(&datagram).expect("a header");
     let Header::Long { to, .. } = header else { panic!("a long header") };
     let DirectionalKeys { header, packet: key } = initial_keys(rustls::Side::Server, to).remote;
     let (head, sample) = datagram.split_at_mut(number_at + 4);
@@ -204,20 +206,20 @@ pub fn client_hello(provider: &Arc<CryptoProvider>) -> Vec<u8> {
 
 /// A datagram on its way between the listener and a host.
 struct Datagram {
-    to: End,
+    to: FloodEnd,
     host: SocketAddr,
     bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+enum FloodEnd {
     Listener,
     Host,
 }
 
 struct Holder {
     endpoint: Endpoint,
-    handle: Handle,
+    handle: ConnectionHandle,
     rtt: Span,
     called: Time,
     due: Time,
@@ -226,7 +228,7 @@ struct Holder {
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct FloodReport {
     /// Time of each holder of each group from the call to the admission; none for a holder that was not admitted.
     pub took: Vec<Vec<Option<Span>>>,
     /// The most connections that the listener had at a time.
@@ -236,27 +238,27 @@ pub struct Report {
 }
 
 /// A listener, a flood and holders.
-pub struct World {
+pub struct FloodWorld {
     now: Time,
     flood: Flood,
     /// Frames of the flood's Initial packets.
     frames: Vec<u8>,
     listener: Endpoint,
-    timers: BTreeSet<(Time, Handle)>,
-    due: BTreeMap<Handle, Time>,
+    timers: BTreeSet<(Time, ConnectionHandle)>,
+    due: BTreeMap<ConnectionHandle, Time>,
     datagrams: BTreeMap<(Time, u64), Datagram>,
     sent: u64,
     groups: Vec<Vec<SocketAddr>>,
     holders: BTreeMap<SocketAddr, Holder>,
     /// Hosts of the flood that fall silent before TLS, and those that take part in it.
-    silent: BTreeMap<SocketAddr, Caller>,
+    silent: BTreeMap<SocketAddr, FloodClient>,
     callers: Endpoint,
-    calls: BTreeMap<SocketAddr, Handle>,
+    calls: BTreeMap<SocketAddr, ConnectionHandle>,
     max_connections: usize,
 }
 
-impl World {
-    pub fn new(provider: &Arc<CryptoProvider>, flood: Flood, groups: &[Group]) -> Self {
+impl FloodWorld {
+    pub fn new(provider: &Arc<CryptoProvider>, flood: Flood, groups: &[TicketHolders]) -> Self {
         let mut frames = Vec::new();
         let hello = client_hello(provider);
         match flood.last {
@@ -276,22 +278,22 @@ impl World {
             groups: Vec::new(),
             holders: BTreeMap::new(),
             silent: BTreeMap::new(),
-            callers: endpoint(provider, 2, Side::Caller),
+            callers: endpoint(provider, 2, Side::Client),
             calls: BTreeMap::new(),
             max_connections: 0,
         };
         for (at, group) in groups.iter().enumerate() {
             let network = |number| match group.network {
-                Network::Flood => number % flood.networks,
-                Network::Other => 1_000_000 + at as u64,
+                HolderNetwork::Flood => number % flood.networks,
+                HolderNetwork::Other => 1_000_000 + at as u64,
             };
             let mut addresses = Vec::new();
             for number in 0..u64::from(group.holders) {
                 let called = FIRST_CALL.saturating_add(group.interval.times(number as u32));
                 let address = host(network(number), u64::MAX / 2 + number);
-                let mut endpoint = endpoint(provider, 3, Side::Caller);
+                let mut endpoint = endpoint(provider, 3, Side::Client);
                 let secret = Some((TICKET, Secret::new(SECRET)));
-                let handle = endpoint.call(called, LISTENER, Trust::Anyone, secret).expect("a call");
+                let handle = endpoint.connect(called, LISTENER, Trust::Anyone, secret).expect("a call");
                 let (due, rtt) = (called, group.rtt);
                 world.holders.insert(address, Holder { endpoint, handle, rtt, called, due, admitted: None });
                 addresses.push(address);
@@ -302,7 +304,7 @@ impl World {
     }
 
     /// Runs until all holders are admitted, or the last one has waited for `patience`. The flood lasts.
-    pub fn run(mut self, patience: Span) -> Report {
+    pub fn run(mut self, patience: Span) -> FloodReport {
         let last = self.holders.values().map(|holder| holder.called).max().unwrap_or(FIRST_CALL);
         let (end, mut attackers) = (last.saturating_add(patience), 0);
         while self.holders.values().any(|holder| holder.admitted.is_none()) {
@@ -327,7 +329,7 @@ impl World {
             } else if next == holder {
                 self.serve_holder(address, None);
             } else {
-                self.attack(Caller::new(attackers % self.flood.networks, attackers));
+                self.attack(FloodClient::new(attackers % self.flood.networks, attackers));
                 attackers += 1;
             }
             self.max_connections = self.max_connections.max(self.due.len());
@@ -337,7 +339,7 @@ impl World {
             Some(holder.admitted?.since(holder.called))
         };
         let took = self.groups.iter().map(|group| group.iter().map(took).collect()).collect();
-        Report { took, max_connections: self.max_connections, attackers }
+        FloodReport { took, max_connections: self.max_connections, attackers }
     }
 
     fn send(&mut self, after: Span, datagram: Datagram) {
@@ -352,7 +354,7 @@ impl World {
 
     fn deliver(&mut self) {
         let (_, Datagram { to, host, mut bytes }) = self.datagrams.pop_first().expect("a datagram");
-        if to == End::Host {
+        if to == FloodEnd::Host {
             if self.holders.contains_key(&host) {
                 self.serve_holder(host, Some(bytes));
             } else {
@@ -360,14 +362,14 @@ impl World {
             }
             return;
         }
-        let via = Via { socket: 0, remote: host };
+        let via = FourTuple { socket: 0, remote: host };
         let received = self.listener.on_datagram(self.now, via, Codepoint::NotEct, &mut bytes);
         while let Some(handle) = self.listener.poll_evicted() {
             self.serve(handle);
         }
         let (mut out, after) = (Vec::new(), self.way(host));
         while self.listener.poll_answer(&mut out).is_some() {
-            self.send(after, Datagram { to: End::Host, host, bytes: std::mem::take(&mut out) });
+            self.send(after, Datagram { to: FloodEnd::Host, host, bytes: std::mem::take(&mut out) });
         }
         if let Received::Connection(handle) | Received::New(handle) = received {
             self.serve(handle);
@@ -375,7 +377,7 @@ impl World {
     }
 
     /// Handles the requests of a connection at the listener.
-    fn serve(&mut self, handle: Handle) {
+    fn serve(&mut self, handle: ConnectionHandle) {
         while let Some(event) = self.listener.connection(handle).and_then(proto::connection::Connection::poll_event) {
             if let (Event::Claim(claim), Some(connection)) = (event, self.listener.connection(handle)) {
                 if claim.ticket == TICKET && connection.proves(&Secret::new(SECRET)) {
@@ -390,7 +392,7 @@ impl World {
         while let Some(transmit) = self.listener.poll_transmit(self.now, handle, 10, &mut out) {
             let host = transmit.via.remote;
             for bytes in std::mem::take(&mut out).chunks(transmit.segment) {
-                self.send(self.way(host), Datagram { to: End::Host, host, bytes: bytes.to_vec() });
+                self.send(self.way(host), Datagram { to: FloodEnd::Host, host, bytes: bytes.to_vec() });
             }
         }
         if let Some(before) = self.due.remove(&handle) {
@@ -427,22 +429,22 @@ impl World {
         let connection = holder.endpoint.connection(holder.handle).expect("a connection");
         holder.due = connection.next_timer();
         for bytes in datagrams {
-            self.send(self.way(host), Datagram { to: End::Listener, host, bytes });
+            self.send(self.way(host), Datagram { to: FloodEnd::Listener, host, bytes });
         }
     }
 
     /// Starts the connection of a host of the flood.
-    fn attack(&mut self, caller: Caller) {
+    fn attack(&mut self, caller: FloodClient) {
         let host = caller.address;
         if matches!(self.flood.last, Last::Finished | Last::Auth) {
             let secret = (TICKET, Secret::new([0; 16]));
-            let handle = self.callers.call(self.now, LISTENER, Trust::Anyone, Some(secret)).expect("a call");
+            let handle = self.callers.connect(self.now, LISTENER, Trust::Anyone, Some(secret)).expect("a call");
             self.calls.insert(host, handle);
             return self.transmit(host, handle);
         }
         self.silent.insert(host, caller);
         let bytes = caller.first(&self.frames);
-        self.send(FLOOD_RTT.over(2), Datagram { to: End::Listener, host, bytes });
+        self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
     }
 
     /// Handles a datagram at a host of the flood.
@@ -452,19 +454,19 @@ impl World {
             return self.transmit(host, handle);
         }
         if let Some(bytes) = self.silent[&host].second(bytes, &self.frames) {
-            self.send(FLOOD_RTT.over(2), Datagram { to: End::Listener, host, bytes });
+            self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
         }
     }
 
     /// Sends the pending packets of a caller of the flood, up to its last packet.
-    fn transmit(&mut self, host: SocketAddr, handle: Handle) {
+    fn transmit(&mut self, host: SocketAddr, handle: ConnectionHandle) {
         let mut out = Vec::new();
         while let Some(transmit) = self.callers.poll_transmit(self.now, handle, 1, &mut out) {
             let bytes = std::mem::take(&mut out);
             debug_assert_eq!(bytes.len(), transmit.segment);
             let is_long = bytes[0] & 0x80 != 0;
             if is_long || self.flood.last == Last::Auth {
-                self.send(FLOOD_RTT.over(2), Datagram { to: End::Listener, host, bytes });
+                self.send(FLOOD_RTT.over(2), Datagram { to: FloodEnd::Listener, host, bytes });
             }
         }
     }

@@ -8,21 +8,21 @@ pub mod scenes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use laws::catalog::Value;
-use laws::{Law, Path, on_ramp};
-use proto::closed::{Closed, Code};
+use laws::catalog::ParamValue;
+use laws::{Law, PathInfo, on_ramp};
+use proto::closed::{CloseCode, Closed};
 use proto::connection::Event;
-use proto::endpoint::{Endpoint, EndpointConfig, Handle, Received};
+use proto::endpoint::{ConnectionHandle, Endpoint, EndpointConfig, Received};
+use proto::four_tuple::FourTuple;
 use proto::identity::{Identity, Trust};
 use proto::observe::ObserverMaker;
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
 use proto::streams::{Direction, Limits, ReadError, StreamEvent, StreamId, WriteError};
-use proto::via::Via;
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use self::network::{Dice, End, LISTENER, Network, Weather};
+use self::network::{Dice, LISTENER, NetworkEnd, TestNetwork, Weather};
 
 /// Returns the byte that belongs at an offset of a stream.
 pub fn byte(stream: u64, offset: u64) -> u8 {
@@ -31,8 +31,8 @@ pub fn byte(stream: u64, offset: u64) -> u8 {
 
 /// Data that an application sends on one stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Job {
-    pub from: End,
+pub struct StreamJob {
+    pub from: NetworkEnd,
     pub bytes: u64,
     /// Set if the receiver knows the total from the beginning.
     pub message: bool,
@@ -42,7 +42,7 @@ pub struct Job {
 
 /// Behaviour of the receiving application on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reader {
+pub enum ReadBehaviour {
     /// The application reads all data.
     Reads,
     /// The application reads nothing from the first time on until the second one.
@@ -56,10 +56,10 @@ pub enum Reader {
 pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StreamJob>,
     /// Behaviour of the receiver on each one-way stream of the caller, in the order in which they are opened. It reads
     /// others.
-    pub readers: Vec<Reader>,
+    pub readers: Vec<ReadBehaviour>,
     /// Limits of both ends, if not the usual ones.
     pub limits: Option<Limits>,
     /// Number and size in bytes of messages that the caller sends afterwards, each a while after the previous one was
@@ -141,9 +141,9 @@ struct Application {
 }
 
 struct Party {
-    end: End,
+    end: NetworkEnd,
     endpoint: Endpoint,
-    handle: Option<Handle>,
+    handle: Option<ConnectionHandle>,
     application: Application,
     closed: Option<Closed>,
     connected: Option<Time>,
@@ -161,7 +161,7 @@ struct Party {
 
 /// Outcome of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct WorldReport {
     /// Time at which all data was delivered; never if it was not.
     pub done: Time,
     pub connected: Option<Time>,
@@ -185,7 +185,7 @@ pub struct Report {
 
 pub struct World {
     scene: Scene,
-    network: Network,
+    network: TestNetwork,
     parties: [Party; 2],
     dice: Dice,
     now: Time,
@@ -199,24 +199,26 @@ const TICKET: [u8; 8] = [4; 8];
 
 /// Returns the law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes, switches and fractions with a point as
 /// values.
-fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
+fn law(text: &str) -> Arc<dyn Fn(&PathInfo) -> Law + Send + Sync> {
     let mut words = text.split(',');
-    let kind = words.next().and_then(laws::catalog::Kind::from_name).expect("a law");
-    let params: Vec<(String, Value)> = words
+    let kind = words.next().and_then(laws::catalog::LawKind::from_name).expect("a law");
+    let params: Vec<(String, ParamValue)> = words
         .map(|word| {
             let (name, value) = word.split_once('=').expect("PARAMETER=VALUE");
             let value = match value {
-                "true" | "false" => Value::Switch(value == "true"),
+                "true" | "false" => ParamValue::Switch(value == "true"),
                 _ if value.contains('.') => {
-                    Value::Fraction(Frac::millionths((value.parse::<f64>().expect("a fraction") * 1e6) as u64))
+                    ParamValue::Fraction(Frac::millionths((value.parse::<f64>().expect("a fraction") * 1e6) as u64))
                 }
-                _ => Value::Bytes(Bytes::new(value.parse().expect("bytes, true, false or a fraction with a point"))),
+                _ => {
+                    ParamValue::Bytes(Bytes::new(value.parse().expect("bytes, true, false or a fraction with a point")))
+                }
             };
             (name.into(), value)
         })
         .collect();
-    Arc::new(move |path: &Path| {
-        let params: Vec<(&str, Value)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    Arc::new(move |path: &PathInfo| {
+        let params: Vec<(&str, ParamValue)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         laws::catalog::build(kind, path, &params).expect("a law")
     })
 }
@@ -235,8 +237,11 @@ impl World {
         // In the worst weather one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
         (settings.paths, settings.one_law) = (scene.paths, scene.one_law);
-        settings.on_ramp =
-            scene.on_ramp.map(|threshold| on_ramp::Params { threshold, gain: on_ramp::Params::GAIN, strawman: false });
+        settings.on_ramp = scene.on_ramp.map(|threshold| on_ramp::OnRampParams {
+            threshold,
+            gain: on_ramp::OnRampParams::GAIN,
+            strawman: false,
+        });
         settings.max_packet = scene.max_packet;
         settings.ack_every = scene.ack_every.unwrap_or(settings.ack_every);
         settings.coding = scene.coding.parse().expect("a coding");
@@ -246,7 +251,7 @@ impl World {
         settings.limits = scene.limits.unwrap_or(settings.limits);
         settings.send_buffer = 2 * scene.window;
         settings.observe = observe;
-        let party = |end: End, seed: u8| {
+        let party = |end: NetworkEnd, seed: u8| {
             let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
             let fingerprint = identity.fingerprint();
             let config = EndpointConfig { settings: settings.clone(), provider: provider.clone(), identity };
@@ -270,14 +275,14 @@ impl World {
             };
             (party, fingerprint)
         };
-        let (mut caller, _) = party(End::Caller, 1);
-        let (listener, fingerprint) = party(End::Listener, 2);
-        let via = Via { socket: 0, remote: LISTENER.parse().expect("an address") };
+        let (mut caller, _) = party(NetworkEnd::Caller, 1);
+        let (listener, fingerprint) = party(NetworkEnd::Listener, 2);
+        let via = FourTuple { socket: 0, remote: LISTENER.parse().expect("an address") };
         let secret = Some((TICKET, Secret::new(SECRET)));
-        let called = caller.endpoint.call(Time::ZERO, via, Trust::Fingerprint(fingerprint), secret).expect("a call");
+        let called = caller.endpoint.connect(Time::ZERO, via, Trust::Fingerprint(fingerprint), secret).expect("a call");
         caller.handle = Some(called);
         Self {
-            network: Network::new(scene.weather, scene.seed ^ 0x4e45_5457),
+            network: TestNetwork::new(scene.weather, scene.seed ^ 0x4e45_5457),
             parties: [caller, listener],
             dice: Dice(scene.seed ^ 0x574f_524c),
             now: Time::ZERO,
@@ -293,7 +298,7 @@ impl World {
     }
 
     /// Runs until all is delivered and the connection is closed, or until nothing can happen any more.
-    pub fn run(&mut self, until: Time) -> Report {
+    pub fn run(&mut self, until: Time) -> WorldReport {
         let mut done = Time::NEVER;
         let mut noise = self.scene.noise;
         let mut still = 0;
@@ -307,7 +312,7 @@ impl World {
                 let now = self.now;
                 let caller = &mut self.parties[0];
                 if let Some(connection) = caller.handle.and_then(|handle| caller.endpoint.connection(handle)) {
-                    connection.close(now, Code::NONE, "all is done");
+                    connection.close(now, CloseCode::NONE, "all is done");
                 }
                 continue;
             }
@@ -340,7 +345,7 @@ impl World {
             assert!(got <= &(3 * sent), "{address} got {got} bytes for {sent}");
         }
         let [caller, listener] = &self.parties;
-        Report {
+        WorldReport {
             done,
             connected: caller.connected,
             admitted: caller.admitted,
@@ -366,7 +371,7 @@ impl World {
         while let Some(mut datagram) = self.network.take(self.now) {
             let at = datagram.to as usize;
             let party = &mut self.parties[at];
-            let via = Via { socket: datagram.socket, remote: datagram.from };
+            let via = FourTuple { socket: datagram.socket, remote: datagram.from };
             let codepoint = datagram.codepoint();
             let received = party.endpoint.on_datagram(self.now, via, codepoint, &mut datagram.bytes);
             if let Received::New(handle) = received
@@ -407,7 +412,7 @@ impl World {
         let host = [203, 0, 113, self.dice.below(200) as u8];
         let from = std::net::SocketAddr::from((host, 1_000 + self.dice.below(60_000) as u16));
         self.network.traffic.entry(from).or_default().1 += bytes.len() as u64;
-        let datagram = network::Datagram { to: End::Listener, socket: 0, from, ce: false, ect: false, bytes };
+        let datagram = network::Datagram { to: NetworkEnd::Listener, socket: 0, from, ce: false, ect: false, bytes };
         self.network.arrive(self.now, datagram);
     }
 
@@ -475,7 +480,7 @@ impl World {
                 Event::PathOpen(_) => party.open_paths += 1,
                 Event::PathGone(_) => {
                     (party.gone, party.may_open) = (party.gone + 1, true);
-                    party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == End::Caller));
+                    party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == NetworkEnd::Caller));
                 }
                 Event::PathWanted(path) => {
                     if let Some(connection) = party.endpoint.connection(handle) {
@@ -499,7 +504,7 @@ impl World {
                 _ => {}
             }
         }
-        let wants_paths = party.admitted.is_some() && party.end == End::Caller && party.closed.is_none();
+        let wants_paths = party.admitted.is_some() && party.end == NetworkEnd::Caller && party.closed.is_none();
         // Only on an event, like an application.
         if wants_paths && std::mem::take(&mut party.may_open) {
             while party.wants_paths > 0
@@ -630,17 +635,17 @@ impl World {
             let number = stream.number();
             let reader = self.scene.readers.get(stream.nth() as usize).filter(|_| at == 1 && stream.is_one_way());
             match reader {
-                Some(&Reader::Pauses(from, until)) if (from..until).contains(&now) => {
+                Some(&ReadBehaviour::Pauses(from, until)) if (from..until).contains(&now) => {
                     party.read_again = party.read_again.min(until);
                     continue;
                 }
-                Some(&Reader::Stops(from)) if from <= now => {
+                Some(&ReadBehaviour::Stops(from)) if from <= now => {
                     // It may have ended before.
                     let _ = streams.stop_sending(stream, 1);
                     continue;
                 }
                 // Possibly no event wakes it in time.
-                Some(&(Reader::Pauses(from, _) | Reader::Stops(from))) if from > now => {
+                Some(&(ReadBehaviour::Pauses(from, _) | ReadBehaviour::Stops(from))) if from > now => {
                     party.read_again = party.read_again.min(from);
                 }
                 _ => {}
@@ -689,25 +694,25 @@ impl World {
     }
 
     /// Returns the counters of sent and lost packets at an end, over all paths.
-    pub fn stats(&mut self, end: End) -> Option<flow::ChannelStats> {
+    pub fn stats(&mut self, end: NetworkEnd) -> Option<flow::ChannelStats> {
         let party = &mut self.parties[end as usize];
         party.endpoint.connection(party.handle?).map(|connection| connection.stats())
     }
 
     /// Returns the memory of an end's receive buffers, in bytes.
-    pub fn receive_memory(&self, end: End) -> usize {
+    pub fn receive_memory(&self, end: NetworkEnd) -> usize {
         self.parties[end as usize].endpoint.receive_memory()
     }
 
     /// Returns the events of an end, as text.
-    pub fn events(&self, end: End) -> &[String] {
+    pub fn events(&self, end: NetworkEnd) -> &[String] {
         &self.parties[end as usize].events
     }
 }
 
-fn side(end: End) -> proto::side::Side {
+fn side(end: NetworkEnd) -> proto::side::Side {
     match end {
-        End::Caller => proto::side::Side::Caller,
-        End::Listener => proto::side::Side::Listener,
+        NetworkEnd::Caller => proto::side::Side::Client,
+        NetworkEnd::Listener => proto::side::Side::Listener,
     }
 }

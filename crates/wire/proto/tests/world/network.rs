@@ -79,7 +79,7 @@ impl Weather {
 
 /// An end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum End {
+pub enum NetworkEnd {
     Caller,
     Listener,
 }
@@ -87,7 +87,7 @@ pub enum End {
 /// A datagram on its way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Datagram {
-    pub to: End,
+    pub to: NetworkEnd,
     pub socket: u16,
     pub from: SocketAddr,
     pub ce: bool,
@@ -113,7 +113,7 @@ pub fn is_stranger(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == 203)
 }
 
-pub struct Network {
+pub struct TestNetwork {
     pub weather: Weather,
     params: PortParams,
     ports: [PlainPort; 2],
@@ -131,7 +131,7 @@ pub struct Network {
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
 }
 
-impl Network {
+impl TestNetwork {
     pub fn new(weather: Weather, seed: u64) -> Self {
         let mut config = PortConfig::new(weather.rate, weather.delay);
         config.buffer = weather.buffer;
@@ -168,20 +168,28 @@ impl Network {
     }
 
     /// Sends a datagram from an end.
-    pub fn send(&mut self, now: Time, from: End, socket: u16, remote: SocketAddr, codepoint: Codepoint, bytes: &[u8]) {
+    pub fn send(
+        &mut self,
+        now: Time,
+        from: NetworkEnd,
+        socket: u16,
+        remote: SocketAddr,
+        codepoint: Codepoint,
+        bytes: &[u8],
+    ) {
         let (to, source, at) = match from {
-            End::Caller => {
+            NetworkEnd::Caller => {
                 let outside = self.outside(now, socket);
                 self.traffic.entry(outside).or_default().1 += bytes.len() as u64;
-                (End::Listener, outside, socket)
+                (NetworkEnd::Listener, outside, socket)
             }
-            End::Listener => {
+            NetworkEnd::Listener => {
                 self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
                 // Datagrams to a former address of the caller are lost.
                 let Some(at) = self.outside.iter().find(|(_, held)| held.1 == remote).map(|(&at, _)| at) else {
                     return;
                 };
-                (End::Caller, LISTENER.parse().expect("an address"), at)
+                (NetworkEnd::Caller, LISTENER.parse().expect("an address"), at)
             }
         };
         let ect = codepoint != Codepoint::NotEct;
@@ -204,7 +212,7 @@ impl Network {
         let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
         let ce = passage.marked && !self.weather.bleaching;
         let ect = ect && !self.weather.bleaching;
-        let socket = if to == End::Caller { at } else { 0 };
+        let socket = if to == NetworkEnd::Caller { at } else { 0 };
         let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
         self.ways += arrives.since(now);

@@ -54,7 +54,7 @@ pub fn provider() -> Arc<CryptoProvider> {
         let suite: &'static Tls13CipherSuite = Box::leak(Box::new(suite));
         Arc::new(CryptoProvider {
             cipher_suites: vec![SupportedCipherSuite::Tls13(suite)],
-            kx_groups: vec![&Known],
+            kx_groups: vec![&KnownSecret],
             secure_random: &Seeded,
             ..real
         })
@@ -77,11 +77,11 @@ impl SecureRandom for Seeded {
 
 /// A key exchange with a publicly known secret.
 #[derive(Debug)]
-struct Known;
+struct KnownSecret;
 
-impl SupportedKxGroup for Known {
+impl SupportedKxGroup for KnownSecret {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(Known))
+        Ok(Box::new(KnownSecret))
     }
 
     fn name(&self) -> NamedGroup {
@@ -89,7 +89,7 @@ impl SupportedKxGroup for Known {
     }
 }
 
-impl ActiveKeyExchange for Known {
+impl ActiveKeyExchange for KnownSecret {
     fn complete(self: Box<Self>, _: &[u8]) -> Result<SharedSecret, Error> {
         Ok(SharedSecret::from(&[7; 32][..]))
     }

@@ -2,8 +2,8 @@
 
 use units::{Bytes, Rate, Span, Time};
 
-use super::network::{Dice, End, Weather};
-use super::{Job, Scene};
+use super::network::{Dice, NetworkEnd, Weather};
+use super::{Scene, StreamJob};
 
 /// Returns the scene of a seed: any network that is honest in the end, any applications.
 pub fn scene(seed: u64) -> Scene {
@@ -34,11 +34,11 @@ pub fn scene(seed: u64) -> Scene {
         weather.rebinding = early(&mut dice);
     }
     let jobs = (0..=dice.below(6)).map(|_| {
-        let from = if dice.one_in(3) { End::Listener } else { End::Caller };
+        let from = if dice.one_in(3) { NetworkEnd::Listener } else { NetworkEnd::Caller };
         let bits = 4 + dice.below(14);
         let bytes = dice.below(1 << bits);
         let message = dice.one_in(2);
-        Job { from, bytes, message, echo: !message && dice.one_in(2) }
+        StreamJob { from, bytes, message, echo: !message && dice.one_in(2) }
     });
     let jobs = jobs.collect();
     let mut scene = Scene::fair(rate, delay);

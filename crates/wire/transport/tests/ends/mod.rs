@@ -4,14 +4,14 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use laws::{Law, NewReno, Path, newreno};
+use laws::{Law, NewReno, PathInfo, newreno};
 use proto::service::Service;
 use proto::settings::Settings;
 use testing::{PATIENCE, block_on};
 use transport::{Config, Endpoint};
 
 pub(crate) fn config(paths: u8) -> Config {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let law = |path: &PathInfo| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     settings.paths = paths;
     Config::new(settings).unwrap()

@@ -14,24 +14,24 @@ use serde_json::json;
 
 use self::transfers::{Bound, Cost, over_tcp, over_transport};
 use crate::args::BenchTransportArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{CommandFailure, print};
 use crate::peer::quantity::{bytes, in_words};
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 use crate::sheet::{check_csv, print_records};
 use crate::table::fitted;
 
 /// A transfer that takes longer fails.
 const BOUND: Duration = Duration::from_mins(1);
 /// The fewest bytes of a transfer: with fewer, only its beginning and its end are measured.
-const LEAST: u64 = 64 << 10;
+const MIN: u64 = 64 << 10;
 /// The most bytes of a transfer: TCP carries them within the bound.
-const MOST: u64 = 64 << 30;
+const MAX: u64 = 64 << 30;
 /// The resolution of the kernel's processor time. No transfer is free.
 const RESOLUTION_S: f64 = 1e-6;
 
 /// The carrier of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Carrier {
+enum BenchTransport {
     /// The transport, in packets of `packet` bytes of UDP payload, with this coding.
     Transport { packet: u16, coding: &'static str },
     /// The kernel's TCP, in clear.
@@ -40,17 +40,17 @@ enum Carrier {
 
 /// The one that the others are compared with.
 const TCP: &str = "tcp";
-const WORKLOADS: [(&str, Carrier); 5] = [
-    ("1400", Carrier::Transport { packet: 1_400, coding: "off" }),
-    ("1400-coded", Carrier::Transport { packet: 1_400, coding: "8,2" }),
-    ("4096", Carrier::Transport { packet: 4_096, coding: "off" }),
-    ("4096-coded", Carrier::Transport { packet: 4_096, coding: "8,2" }),
-    (TCP, Carrier::Tcp),
+const WORKLOADS: [(&str, BenchTransport); 5] = [
+    ("1400", BenchTransport::Transport { packet: 1_400, coding: "off" }),
+    ("1400-coded", BenchTransport::Transport { packet: 1_400, coding: "8,2" }),
+    ("4096", BenchTransport::Transport { packet: 4_096, coding: "off" }),
+    ("4096-coded", BenchTransport::Transport { packet: 4_096, coding: "8,2" }),
+    (TCP, BenchTransport::Tcp),
 ];
 
 /// The best round of a workload; the shape of `bench transport --json`.
 #[derive(Clone, Default, Debug, Serialize)]
-struct Measured {
+struct TransportMeasurement {
     name: &'static str,
     bytes: u64,
     cpu_s: f64,
@@ -81,14 +81,14 @@ const KEYS: [&str; 10] = [
     "lost",
 ];
 
-pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
+pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &[TABLE])?;
-    let bytes = bytes("--bytes", &args.bytes, LEAST..=MOST)?;
+    let bytes = bytes("--bytes", &args.bytes, MIN..=MAX)?;
     let chosen: Vec<_> = WORKLOADS.into_iter().filter(|(name, _)| name.contains(&args.only)).collect();
     if chosen.is_empty() {
         let names = WORKLOADS.map(|(name, _)| name).join(", ");
         let only = &args.only;
-        return Err(Failure::Input(format!("error: no workload's name contains `{only}`; there are {names}")));
+        return Err(CommandFailure::Input(format!("error: no workload's name contains `{only}`; there are {names}")));
     }
     crate::interrupt::listen();
     let mut best: Vec<Option<Cost>> = chosen.iter().map(|_| None).collect();
@@ -100,8 +100,11 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
             }
         }
     }
-    let mut rows: Vec<Measured> =
-        chosen.iter().zip(best).filter_map(|((name, _), best)| Some(Measured::new(name, bytes, &best?))).collect();
+    let mut rows: Vec<TransportMeasurement> = chosen
+        .iter()
+        .zip(best)
+        .filter_map(|((name, _), best)| Some(TransportMeasurement::new(name, bytes, &best?)))
+        .collect();
     let tcp = rows.iter().find(|row| row.name == TCP).map(|row| row.gbit_per_core_s);
     for row in &mut rows {
         row.ratio_to_tcp = tcp.map(|tcp| row.gbit_per_core_s / tcp);
@@ -116,23 +119,23 @@ pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
 }
 
 /// One round of a workload.
-fn transfer(name: &str, carrier: Carrier, bytes: u64, bound: Duration) -> Result<Cost, Failure> {
+fn transfer(name: &str, carrier: BenchTransport, bytes: u64, bound: Duration) -> Result<Cost, CommandFailure> {
     let bound = Bound::new(bound);
     let cost = match carrier {
-        Carrier::Transport { packet, coding } => over_transport(packet, coding, bytes, &bound),
-        Carrier::Tcp => over_tcp(bytes, &bound),
+        BenchTransport::Transport { packet, coding } => over_transport(packet, coding, bytes, &bound),
+        BenchTransport::Tcp => over_tcp(bytes, &bound),
     };
     cost.map_err(|trouble| match trouble {
-        Trouble::Interrupted => Failure::Interrupted("nothing is reported".to_owned()),
-        Trouble::Late(time) => Failure::Run(anyhow::anyhow!(
+        SessionError::Interrupted => CommandFailure::Interrupted("nothing is reported".to_owned()),
+        SessionError::Late(time) => CommandFailure::Run(anyhow::anyhow!(
             "workload {name} did not carry {bytes} bytes within {}: give fewer by --bytes",
             in_words(time)
         )),
-        trouble => Failure::Run(anyhow::anyhow!("workload {name} failed: {trouble}")),
+        trouble => CommandFailure::Run(anyhow::anyhow!("workload {name} failed: {trouble}")),
     })
 }
 
-impl Measured {
+impl TransportMeasurement {
     fn new(name: &'static str, bytes: u64, cost: &Cost) -> Self {
         let gbit = bytes as f64 * 8e-9;
         let sent = cost.sent.as_ref();
@@ -151,7 +154,7 @@ impl Measured {
     }
 }
 
-fn table(rows: &[Measured]) -> String {
+fn table(rows: &[TransportMeasurement]) -> String {
     let mut table = fitted();
     table.set_header(["workload", "Gbit/core-s", "of TCP", "Gbit/s", "CPU s", "wall s", "packets", "lost"]);
     let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn what_does_not_end_is_named() {
         for (name, carrier) in WORKLOADS {
-            let failure = transfer(name, carrier, LEAST, Duration::ZERO).err().unwrap();
+            let failure = transfer(name, carrier, MIN, Duration::ZERO).err().unwrap();
             let said = format!("error: workload {name} did not carry 65536 bytes within 0 s: give fewer by --bytes");
             assert_eq!((failure.code(), failure.to_string()), (1, said));
         }
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn columns_are_the_keys_of_a_record() {
-        let record = json!(Measured::default());
+        let record = json!(TransportMeasurement::default());
         let known: BTreeSet<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(known, BTreeSet::from(KEYS));
     }

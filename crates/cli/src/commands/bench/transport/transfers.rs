@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use laws::catalog::{self, Kind, Value};
-use proto::closed::Code;
+use laws::catalog::{self, LawKind, ParamValue};
+use proto::closed::CloseCode;
 use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
@@ -23,7 +23,7 @@ use units::Bytes;
 
 use crate::interrupt::interrupted;
 use crate::peer::patience::{explained, unless, wait_for};
-use crate::peer::trouble::Trouble;
+use crate::peer::session_error::SessionError;
 use study::Stopwatch;
 
 /// Any free port of the loopback.
@@ -53,11 +53,11 @@ pub(super) struct Cost {
     pub(super) cpu_s: f64,
     pub(super) wall_s: f64,
     /// Counters of the transport; none for TCP.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SenderCounters>,
 }
 
 /// The sender's counters.
-pub(super) struct Sent {
+pub(super) struct SenderCounters {
     /// The longest UDP payload that got through.
     pub(super) packet_bytes: u16,
     /// Packets with data or parity, and the number of them declared lost.
@@ -70,22 +70,22 @@ impl Bound {
         Self { clock: Stopwatch::start(), most }
     }
 
-    fn look(&self) -> Result<(), Trouble> {
+    fn look(&self) -> Result<(), SessionError> {
         if interrupted() {
-            return Err(Trouble::Interrupted);
+            return Err(SessionError::Interrupted);
         }
-        if self.clock.elapsed() >= self.most { Err(Trouble::Late(self.most)) } else { Ok(()) }
+        if self.clock.elapsed() >= self.most { Err(SessionError::Late(self.most)) } else { Ok(()) }
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for SessionError {
     fn from(error: io::Error) -> Self {
         Error::from(error).into()
     }
 }
 
 /// Sends bytes over the transport, in packets of `packet` bytes of UDP payload.
-pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
+pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Bound) -> Result<Cost, SessionError> {
     let config = config(packet, coding)?;
     let listener = Endpoint::listen(ANY, &config)?;
     let caller = Endpoint::call_from(ANY, &config)?;
@@ -96,7 +96,9 @@ pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Boun
     let (search, packet_size) = (Stopwatch::start(), || here.paths().first().map_or(0, |path| path.packet_size));
     wait_for(unless(|| packet_size() >= packet, pending::<()>()), || {
         if search.elapsed() >= SEARCH {
-            return Err(Trouble::Peer(format!("gets no packets of {packet} bytes: the loopback's MTU is too small")));
+            return Err(SessionError::Peer(format!(
+                "gets no packets of {packet} bytes: the loopback's MTU is too small"
+            )));
         }
         bound.look()
     })?;
@@ -105,32 +107,33 @@ pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Boun
     let moved = both(
         || wait_for(send(&here, bytes), || bound.look()).and_then(|sent| sent).map_err(|it| explained(&here, it)),
         || wait_for(receive(&there), || bound.look()).and_then(|received| received),
-        || here.close(Code::APPLICATION, "the transfer was given up"),
+        || here.close(CloseCode::APPLICATION, "the transfer was given up"),
     );
     let times = clock.times();
     check(moved?, bytes)?;
     let stats = here.stats();
-    let sent = Sent { packet_bytes: packet_size(), packets: stats.packets_sent, lost: stats.lost };
+    let sent = SenderCounters { packet_bytes: packet_size(), packets: stats.packets_sent, lost: stats.lost };
     // The next workload finds no thread of this one.
-    caller.end(Code::NONE, "");
-    listener.end(Code::NONE, "");
+    caller.end(CloseCode::NONE, "");
+    listener.end(CloseCode::NONE, "");
     Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: Some(sent) })
 }
 
-fn config(packet: u16, coding: &str) -> Result<Config, Trouble> {
-    let law: LawMaker = Arc::new(|path| match catalog::build(Kind::Fixed, path, &[("window", Value::Bytes(WINDOW))]) {
-        Ok(law) => law,
-        Err(error) => unreachable!("a constant: {error}"),
-    });
+fn config(packet: u16, coding: &str) -> Result<Config, SessionError> {
+    let law: LawMaker =
+        Arc::new(|path| match catalog::build(LawKind::Fixed, path, &[("window", ParamValue::Bytes(WINDOW))]) {
+            Ok(law) => law,
+            Err(error) => unreachable!("a constant: {error}"),
+        });
     let mut settings = Settings::new(Service::named("bench"), law);
     settings.max_packet = packet;
-    settings.coding = coding.parse().map_err(|error| Trouble::Peer(format!("cannot code: {error}")))?;
+    settings.coding = coding.parse().map_err(|error| SessionError::Peer(format!("cannot code: {error}")))?;
     settings.limits.max_stream_data = STREAM_WINDOW;
     settings.send_buffer = STREAM_WINDOW;
     Ok(Config::new(settings)?)
 }
 
-async fn send(connection: &Connection, bytes: u64) -> Result<(), Trouble> {
+async fn send(connection: &Connection, bytes: u64) -> Result<(), SessionError> {
     let mut stream = connection.open_message(bytes).await?;
     let (chunk, mut left) = (vec![0x6e; CHUNK], bytes);
     while left > 0 {
@@ -139,7 +142,7 @@ async fn send(connection: &Connection, bytes: u64) -> Result<(), Trouble> {
     Ok(stream.delivered().await?)
 }
 
-async fn receive(connection: &Connection) -> Result<u64, Trouble> {
+async fn receive(connection: &Connection) -> Result<u64, SessionError> {
     let mut stream = connection.accept_stream().await?.receive;
     let (mut chunk, mut total) = (vec![0; CHUNK], 0);
     loop {
@@ -151,7 +154,7 @@ async fn receive(connection: &Connection) -> Result<u64, Trouble> {
 }
 
 /// Sends bytes over one connection of the kernel's TCP.
-pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
+pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, SessionError> {
     let listener = TcpListener::bind(ANY)?;
     let mut here = TcpStream::connect(listener.local_addr()?)?;
     let (mut there, _) = listener.accept()?;
@@ -186,7 +189,7 @@ pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
 }
 
 /// Does it until the socket has moved something, or there is no more time.
-fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<usize, Trouble> {
+fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<usize, SessionError> {
     loop {
         bound.look()?;
         match act() {
@@ -199,10 +202,10 @@ fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<
 /// Sends on this thread and receives on another one. If sending fails, the connection is given up, which ends
 /// receiving. Returns the number of bytes received.
 fn both(
-    send: impl FnOnce() -> Result<(), Trouble>,
-    receive: impl FnOnce() -> Result<u64, Trouble> + Send,
+    send: impl FnOnce() -> Result<(), SessionError>,
+    receive: impl FnOnce() -> Result<u64, SessionError> + Send,
     give_up: impl FnOnce(),
-) -> Result<u64, Trouble> {
+) -> Result<u64, SessionError> {
     thread::scope(|scope| {
         let receiver = scope.spawn(receive);
         let sent = send();
@@ -220,6 +223,6 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Checks that the receiver has read exactly the bytes that were sent.
-fn check(received: u64, bytes: u64) -> Result<(), Trouble> {
-    if received == bytes { Ok(()) } else { Err(Trouble::Peer(format!("read {received} of {bytes} bytes"))) }
+fn check(received: u64, bytes: u64) -> Result<(), SessionError> {
+    if received == bytes { Ok(()) } else { Err(SessionError::Peer(format!("read {received} of {bytes} bytes"))) }
 }

@@ -12,22 +12,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use emulator::traffic::carried::{Carrier, Event, Happened, Seen};
-use emulator::traffic::{Ground, flow_of, port};
-use emulator::{Clock, Emulated, Error, Options, Progress};
+use emulator::traffic::carried::{Event, FlowTransport, Happened, SenderState};
+use emulator::traffic::{HostNetwork, flow_of, port};
+use emulator::{Clock, Emulated, Error, RunOptions, TrafficProgress};
 use experiment::Setup;
 use fabric::HostId;
-use proto::closed::Code;
+use proto::closed::CloseCode;
 use proto::identity::Trust;
 use proto::settings::{LawMaker, Settings};
 use proto::streams::StreamId;
 use scenario::BuiltRun;
-use transport::{Config, Connection, Endpoint, Port};
+use transport::{Config, Connection, Endpoint, ReservedPort};
 use units::{Bytes, Span};
 
 pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::peer::patience::pause;
 use study::Stopwatch;
 
@@ -51,7 +51,7 @@ struct Before {
 
 /// A flow and its two ends.
 #[derive(Default)]
-struct Flow {
+struct CarriedFlow {
     size: u64,
     /// Set if its law receives the number of bytes left.
     announces_size: bool,
@@ -62,7 +62,7 @@ struct Flow {
     before: Cell<Before>,
 }
 
-impl Flow {
+impl CarriedFlow {
     fn is_connected(&self) -> bool {
         self.sender.borrow().is_some() && self.receiver.borrow().is_some()
     }
@@ -80,39 +80,40 @@ type Events = Rc<RefCell<Vec<(usize, Event)>>>;
 /// Runs a scenario's flows that [`refuse`] does not refuse.
 pub(super) fn run(
     built: &BuiltRun,
-    options: Options,
-    watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Emulated, Failure> {
-    let mut carrier = Transport::new(built, options.ipv6, options.burst);
+    options: RunOptions,
+    watch: &mut dyn FnMut(TrafficProgress) -> bool,
+) -> Result<Emulated, CommandFailure> {
+    let mut carrier = TransportCarrier::new(built, options.ipv6, options.burst);
     Ok(emulator::run_carried(&built.setup, options, &mut carrier, watch)?)
 }
 
 /// The transport as the emulator's carrier.
-struct Transport<'a> {
+struct TransportCarrier<'a> {
     built: &'a BuiltRun,
     ipv6: bool,
     burst: Option<u32>,
     endpoints: BTreeMap<HostId, Rc<Endpoint>>,
-    flows: Vec<Rc<Flow>>,
+    flows: Vec<Rc<CarriedFlow>>,
     tasks: Tasks,
     events: Events,
 }
 
-impl<'a> Transport<'a> {
+impl<'a> TransportCarrier<'a> {
     /// Returns a carrier. It must be used by the thread that makes it.
     fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
         let announces_size = built.setup.host.known_sizes;
-        let flow =
-            |spec: &experiment::FlowSpec| Rc::new(Flow { size: spec.size.get(), announces_size, ..Flow::default() });
+        let flow = |spec: &experiment::FlowSpec| {
+            Rc::new(CarriedFlow { size: spec.size.get(), announces_size, ..CarriedFlow::default() })
+        };
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
         Self { built, ipv6, burst, endpoints, flows, tasks, events }
     }
 
     /// An endpoint in each host that sends or receives, and a port for each flow.
-    fn bind(&mut self, ground: &dyn Ground, config: &Config) -> Result<Vec<Option<Port>>, Error> {
+    fn bind(&mut self, ground: &dyn HostNetwork, config: &Config) -> Result<Vec<Option<ReservedPort>>, Error> {
         let specs = &self.built.setup.flows;
-        let mut ports: Vec<Option<Port>> = specs.iter().map(|_| None).collect();
+        let mut ports: Vec<Option<ReservedPort>> = specs.iter().map(|_| None).collect();
         let mut hosts: Vec<HostId> = specs.iter().flat_map(|spec| [spec.src, spec.dst]).collect();
         hosts.sort_unstable();
         hosts.dedup();
@@ -160,8 +161,13 @@ fn failed(error: io::Error) -> Error {
     Error::Carrier(format!("cannot open a UDP socket in a host: {error}"))
 }
 
-impl Carrier for Transport<'_> {
-    fn connect(&mut self, setup: &Setup, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+impl FlowTransport for TransportCarrier<'_> {
+    fn connect(
+        &mut self,
+        setup: &Setup,
+        ground: &dyn HostNetwork,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
         let built = self.built;
         let Some(&spec) = setup.flows.first() else { return Ok(()) };
         let plan = built.laws.clone();
@@ -182,7 +188,7 @@ impl Carrier for Transport<'_> {
             let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
             let settings = plan::of_flow(built, number, self.burst, &host);
             let to = SocketAddr::new(ground.address(spec.dst, self.ipv6), LISTEN_PORT);
-            let call = Call { endpoint: endpoint.clone(), port, settings, to, trust };
+            let call = DialPlan { endpoint: endpoint.clone(), port, settings, to, trust };
             self.tasks.spawner().spawn(connect(call, number, self.flows[number].clone(), self.events.clone()));
             let enough = (number + 1).saturating_sub(AT_A_TIME);
             let connected = |this: &Self| this.flows.iter().filter(|flow| flow.is_connected()).count();
@@ -224,22 +230,22 @@ impl Carrier for Transport<'_> {
         note();
     }
 
-    fn look(&mut self, flow: usize) -> Seen {
+    fn look(&mut self, flow: usize) -> SenderState {
         let flow = &self.flows[flow];
         let sender = flow.sender.borrow();
-        let Some(connection) = sender.as_ref() else { return Seen::default() };
+        let Some(connection) = sender.as_ref() else { return SenderState::default() };
         let (all, before, laws, paths) = (connection.stats(), flow.before.get(), connection.laws(), connection.paths());
         let unacked = flow.stream.get().map_or(0, |stream| connection.unacked(stream));
         let open: Vec<Span> = paths.iter().filter(|path| path.is_open).map(|path| path.rtt).collect();
         let rtt = open.iter().copied().sum::<Span>().over(open.len().max(1) as u32);
-        let mut seen = Seen {
+        let mut seen = SenderState {
             sent: all.bytes_sent.saturating_sub(before.bytes),
             delivered: Bytes::new(flow.written.get().saturating_sub(unacked)),
             window: laws.window,
             rtt,
             acted: laws.acted,
             trace: laws.trace,
-            ..Seen::default()
+            ..SenderState::default()
         };
         seen.stats.packets_sent = all.packets_sent.saturating_sub(before.packets);
         seen.stats.retransmits = all.retransmits;
@@ -260,23 +266,23 @@ impl Carrier for Transport<'_> {
         for endpoint in std::mem::take(&mut self.endpoints).into_values() {
             // Tasks, which had the others, are gone.
             if let Ok(endpoint) = Rc::try_unwrap(endpoint) {
-                endpoint.end(Code::NONE, "");
+                endpoint.end(CloseCode::NONE, "");
             }
         }
     }
 }
 
 /// From where, to where and how a flow is connected.
-struct Call {
+struct DialPlan {
     endpoint: Rc<Endpoint>,
-    port: Port,
+    port: ReservedPort,
     settings: Settings,
     to: SocketAddr,
     trust: Trust,
 }
 
 /// Connects a flow.
-async fn connect(call: Call, number: usize, flow: Rc<Flow>, events: Events) {
+async fn connect(call: DialPlan, number: usize, flow: Rc<CarriedFlow>, events: Events) {
     let connected = async {
         let connection = call.endpoint.connect_from(call.port, call.settings, call.to, call.trust).await?;
         connection.admitted().await?;
@@ -289,7 +295,7 @@ async fn connect(call: Call, number: usize, flow: Rc<Flow>, events: Events) {
 }
 
 /// Accepts connections from a flow's port, and reads them.
-async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, spawner: Spawner) {
+async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<CarriedFlow>>, events: Events, spawner: Spawner) {
     while let Some(incoming) = endpoint.accept().await {
         let Ok(connection) = incoming.admit() else { continue };
         let from = connection.paths().first().map(|path| path.via.remote.port());
@@ -305,7 +311,7 @@ async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, sp
     }
 }
 
-async fn send(connection: &Connection, flow: &Flow) -> Result<(), transport::Error> {
+async fn send(connection: &Connection, flow: &CarriedFlow) -> Result<(), transport::Error> {
     connection.expect(flow.announces_size.then_some(flow.size));
     let mut stream = connection.open_one_way().await?;
     flow.stream.set(Some(stream.id()));

@@ -3,21 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use flow::PathChoice;
-use laws::Path;
-use proto::blocks::Coding;
-use proto::frame::{MOST_PARITY, Shape};
+use flow::LoadBalancing;
+use laws::PathInfo;
+use proto::blocks::CodingPolicy;
+use proto::frame::{MAX_PARITY, Shape};
 use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
 use scenario::{BuiltRun, FlowClass, Run};
 use units::{Bytes, Span};
 
 use crate::args::EmulateArgs;
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::peer::law::{accepted, needs};
 
 /// Maximum number of flows, each with a connection and a port of its own: one thread has to read all ports of a host in time.
-const MOST_FLOWS: usize = 1_000;
+const MAX_FLOWS: usize = 1_000;
 /// The idle timeout of a connection: flows wait for their start. The maximum of the transport.
 const IDLE: Span = Span::from_s(600);
 /// Bytes of a packet in addition to its IP and UDP headers and payload: the transport's header, its seal, and the head
@@ -26,7 +26,7 @@ const TRANSPORT: u32 = 12 + 16 + 6;
 /// An acknowledgement's UDP payload: header, seal, and an ACK frame of one range with its counts.
 const ACK: u32 = 12 + 16 + 20;
 /// Streams' windows begin here, as TCP's buffers do in the emulator.
-const LEAST_WINDOW: Bytes = Bytes::new(64 << 20);
+const MIN_WINDOW: Bytes = Bytes::new(64 << 20);
 
 /// Headers of IP and of UDP.
 fn ip_udp(ipv6: bool) -> u32 {
@@ -40,9 +40,9 @@ pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u16 {
 }
 
 /// Refuses settings that the transport does not support.
-pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), CommandFailure> {
     let setup = &built.setup;
-    let refused = |what: String| Err(Failure::Input(format!("error: the transport cannot do this: {what}")));
+    let refused = |what: String| Err(CommandFailure::Input(format!("error: the transport cannot do this: {what}")));
     if !args.command.is_empty() {
         return refused("a command after -- brings a transport of its own; --stack narrows is for [[traffic]]".into());
     }
@@ -63,8 +63,8 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
         }
     }
     let flows = setup.flows.len();
-    if flows > MOST_FLOWS {
-        return refused(format!("[[traffic]] makes {flows} flows, and at most {MOST_FLOWS} are run"));
+    if flows > MAX_FLOWS {
+        return refused(format!("[[traffic]] makes {flows} flows, and at most {MAX_FLOWS} are run"));
     }
     let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.over_base);
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
@@ -76,8 +76,8 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     }
     let code = setup.host.coding.map(|coding| coding.code).filter(|_| setup.flows.iter().any(|flow| flow.coded));
     match code {
-        Some(code) if code.parity > MOST_PARITY => refused(format!(
-            "`host.coding` has {} parity packets a block, and 1 to {MOST_PARITY} are accepted",
+        Some(code) if code.parity > MAX_PARITY => refused(format!(
+            "`host.coding` has {} parity packets a block, and 1 to {MAX_PARITY} are accepted",
             code.parity
         )),
         Some(_) | None => Ok(()),
@@ -86,13 +86,13 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
 
 /// The sizes of a flow's packets, in bytes.
 #[derive(PartialEq)]
-struct Sizes {
+struct PacketSizes {
     payload: u32,
     header: u32,
     ack_size: u32,
 }
 
-impl fmt::Display for Sizes {
+impl fmt::Display for PacketSizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { payload, header, ack_size } = self;
         write!(f, "payload {payload}, header {header}, ack_size {ack_size}")
@@ -103,13 +103,13 @@ impl fmt::Display for Sizes {
 pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     let host = &built.setup.host;
     let header = ip_udp(ipv6) + TRANSPORT;
-    let simulated = Sizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
-    let real = Sizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(ipv6) + ACK };
+    let simulated = PacketSizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
+    let real = PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(ipv6) + ACK };
     let mut said = Vec::new();
     if simulated != real {
         said.push(format!("[host] says {simulated}, and the transport has {real}: the simulator is another host"));
     }
-    if matches!(host.path, PathChoice::UnoLb(_)) {
+    if matches!(host.path, LoadBalancing::UnoLb(_)) {
         said.push(
             "`host.path` is \"unolb\", and the transport re-routes a path only when its timer has struck twice"
                 .to_owned(),
@@ -126,7 +126,7 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
         let path = setup.paths(flow.src, flow.dst, setup.host.mss);
         path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
     });
-    let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_WINDOW).get();
+    let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_WINDOW).get();
     (settings.limits.max_stream_data, settings.limits.max_data, settings.send_buffer) = (window, 2 * window, window);
     settings.max_datagram = 0;
     settings.max_packet = packet(built, ipv6);
@@ -136,7 +136,7 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     let shortest = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).base_rtt).min();
     settings.ack_delay = setup.host.ack_delay.unwrap_or_else(|| shortest.unwrap_or(Span::from_ms(4)).over(4));
     settings.intra_rtt = setup.intra_rtt;
-    if let PathChoice::UnoLb(unolb) = setup.host.path {
+    if let LoadBalancing::UnoLb(unolb) = setup.host.path {
         (settings.paths, settings.one_law) = (unolb.subflows, !unolb.own_laws);
     }
     settings
@@ -149,14 +149,12 @@ pub(super) fn of_flow(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &
     let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
     let (plan, intra_rtt) = (built.laws.clone(), setup.intra_rtt);
     let law: LawMaker = Arc::new(move |path| {
-        let known = Path { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
+        let known = PathInfo { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
         plan.make(&spec, &known)
     });
-    let coding = setup
-        .host
-        .coding
-        .filter(|_| spec.coded)
-        .map_or(Coding::Off, |coding| Coding::Fixed(Shape { data: coding.code.data, parity: coding.code.parity }));
+    let coding = setup.host.coding.filter(|_| spec.coded).map_or(CodingPolicy::Off, |coding| {
+        CodingPolicy::Fixed(Shape { data: coding.code.data, parity: coding.code.parity })
+    });
     let on_ramp = setup.host.on_ramp.filter(|_| spec.on_ramp).map(|on_ramp| on_ramp.params);
     let mut settings = Settings { law, coding, on_ramp, line_rate: paths.line_rate, ..host.clone() };
     if let Some(burst) = burst {

@@ -19,13 +19,13 @@ struct Ready {
 }
 
 /// The waker of one task.
-struct Call {
+struct TaskWaker {
     ready: Arc<Ready>,
     task: usize,
     is_called: AtomicBool,
 }
 
-impl Wake for Call {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         if !self.is_called.swap(true, Ordering::AcqRel) {
             self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
@@ -46,7 +46,7 @@ impl Spawner {
 
 /// The tasks. They run on the thread that made this.
 pub(super) struct Tasks {
-    all: Vec<Option<(Task, Arc<Call>)>>,
+    all: Vec<Option<(Task, Arc<TaskWaker>)>>,
     ready: Arc<Ready>,
     new: Spawner,
 }
@@ -91,7 +91,7 @@ impl Tasks {
     fn take_new(&mut self) {
         for task in self.new.0.take() {
             let at = self.all.len();
-            let call = Arc::new(Call { ready: self.ready.clone(), task: at, is_called: AtomicBool::new(false) });
+            let call = Arc::new(TaskWaker { ready: self.ready.clone(), task: at, is_called: AtomicBool::new(false) });
             self.all.push(Some((task, call.clone())));
             call.wake();
         }

@@ -1,22 +1,22 @@
 //! Flows with blocks that recover lost packets.
 
-use flow::{Code, LossTimer, PathChoice, Recovery, UnoLb};
-use laws::catalog::Kind;
+use flow::{FlowCoding, LoadBalancing, LossTimer, Recovery, UnoLb};
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::{Bytes, Span};
 
-use super::world::{Channel, Coding, Flow, any_kind, channel, flow, transfer};
+use super::world::{Channel, FlowParams, TestCoding, any_kind, channel, flow, transfer};
 
 /// All of a flow that the channel tests have, in flight at once.
 const WIDE: u64 = 1 << 30;
 
-fn code() -> impl Strategy<Value = Code> {
+fn code() -> impl Strategy<Value = FlowCoding> {
     let tail = proptest::option::weighted(0.3, 1..500_000u64);
-    (1..=16u8, 1..=8u8, tail).prop_map(|(data, parity, tail)| Code { data, parity, tail: tail.map(Bytes::new) })
+    (1..=16u8, 1..=8u8, tail).prop_map(|(data, parity, tail)| FlowCoding { data, parity, tail: tail.map(Bytes::new) })
 }
 
-fn coding(timer: impl Strategy<Value = Span>) -> impl Strategy<Value = Coding> {
-    (code(), any::<bool>(), timer).prop_map(|(code, eager, timer)| Coding {
+fn coding(timer: impl Strategy<Value = Span>) -> impl Strategy<Value = TestCoding> {
+    (code(), any::<bool>(), timer).prop_map(|(code, eager, timer)| TestCoding {
         code,
         eager,
         timer,
@@ -25,10 +25,10 @@ fn coding(timer: impl Strategy<Value = Span>) -> impl Strategy<Value = Coding> {
     })
 }
 
-fn paths() -> impl Strategy<Value = PathChoice> {
+fn paths() -> impl Strategy<Value = LoadBalancing> {
     prop_oneof![
-        Just(PathChoice::PerFlow),
-        (1..=64u8, any::<bool>()).prop_map(|(subflows, random)| PathChoice::UnoLb(UnoLb {
+        Just(LoadBalancing::PerFlow),
+        (1..=64u8, any::<bool>()).prop_map(|(subflows, random)| LoadBalancing::UnoLb(UnoLb {
             subflows,
             recent: None,
             random,
@@ -51,8 +51,8 @@ proptest! {
         coding in coding((1..5_000i64).prop_map(Span::from_us)), subflows in 0..12u8, history in 0..12u8, paths in paths(),
     ) {
         let ack_every = if history > 0 { 1 } else { flow.ack_every };
-        let coding = Some(Coding { subflows, history, ..coding });
-        let tally = transfer(Flow { ack_every, coding, paths, ..flow }, channel)?;
+        let coding = Some(TestCoding { subflows, history, ..coding });
+        let tally = transfer(FlowParams { ack_every, coding, paths, ..flow }, channel)?;
         prop_assert!(tally.stats.packets_sent > 0);
     }
 
@@ -62,8 +62,8 @@ proptest! {
         flow in flow(any_kind()), channel in channel(0..400u64),
         coding in coding((1..5_000i64).prop_map(Span::from_us)), laws in 2..=64u8, random in any::<bool>(),
     ) {
-        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
-        let tally = transfer(Flow { ack_every: 1, coding: Some(coding), paths, ..flow }, channel)?;
+        let paths = LoadBalancing::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(FlowParams { ack_every: 1, coding: Some(coding), paths, ..flow }, channel)?;
         prop_assert!(tally.stats.packets_sent > 0);
     }
 
@@ -73,23 +73,23 @@ proptest! {
         flow in flow(any_kind()), channel in channel(0..400u64),
         coding in coding((1..5_000i64).prop_map(Span::from_us)), paths in paths(),
     ) {
-        transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
+        transfer(FlowParams { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
     }
 
     /// A block that loses no more packets than it has parity is never sent again, even if packets are late: neither if the
     /// whole flow is sent at once and timers wait for the latest packet, nor at any window if no timer expires.
     #[test]
     fn what_parity_covers_is_not_sent_again(
-        flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64)), coding in coding(Just(NEVER)), paths in paths(),
+        flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64)), coding in coding(Just(NEVER)), paths in paths(),
         wide in any::<bool>(), ack_every in 1..3u8,
     ) {
         let channel = Channel { block_loss: coding.code.parity.into(), ..channel };
         let timer = if wide { channel.jitter + Span::from_us(1) } else { NEVER };
         let window = if wide { WIDE } else { flow.window };
-        let coding = Some(Coding { timer, code: Code { tail: None, ..coding.code }, ..coding });
+        let coding = Some(TestCoding { timer, code: FlowCoding { tail: None, ..coding.code }, ..coding });
         let ack_every = if channel.jitter.is_zero() { ack_every } else { 1 };
         let paced = flow.paced && !wide;
-        let tally = transfer(Flow { ack_every, window, paced, coding, paths, ..flow }, channel)?;
+        let tally = transfer(FlowParams { ack_every, window, paced, coding, paths, ..flow }, channel)?;
         prop_assert_eq!(tally.stats.retransmits, 0, "{:?}", tally);
         prop_assert!(!wide || channel.block_loss == 1 || tally.lost_data > 0);
     }
@@ -99,10 +99,10 @@ proptest! {
     fn without_a_loss_parity_is_all_the_cost(
         packets in 1..300u32, base in channel(Just(0u64)), code in code(), paths in paths(), eager in any::<bool>(),
     ) {
-        let code = Code { tail: None, ..code };
-        let coding = Some(Coding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0, history: 0 });
-        let flow = Flow {
-            packets, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
+        let code = FlowCoding { tail: None, ..code };
+        let coding = Some(TestCoding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0, history: 0 });
+        let flow = FlowParams {
+            packets, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: LawKind::Fixed,
             recovery: Recovery::Selective, loss_timer: LossTimer::Flow, coding, paths,
         };
         let stats = transfer(flow, base)?.stats;
@@ -121,12 +121,12 @@ proptest! {
     fn just_enough_is_sent_again(
         blocks in 1..40u32, base in channel(Just(0u64)), over in 1..4u64, eager in any::<bool>(), seed in any::<u64>(),
     ) {
-        let code = Code { data: 8, parity: 2, tail: None };
+        let code = FlowCoding { data: 8, parity: 2, tail: None };
         let channel = Channel { jitter: Span::ZERO, duplication: 0, seed, block_loss: 2 + over, ..base };
-        let flow = Flow {
-            packets: 8 * blocks, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
-            recovery: Recovery::Selective, coding: Some(Coding { code, eager, timer: Span::from_us(1), subflows: 0, history: 0 }),
-            loss_timer: LossTimer::Flow, paths: PathChoice::PerFlow,
+        let flow = FlowParams {
+            packets: 8 * blocks, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: LawKind::Fixed,
+            recovery: Recovery::Selective, coding: Some(TestCoding { code, eager, timer: Span::from_us(1), subflows: 0, history: 0 }),
+            loss_timer: LossTimer::Flow, paths: LoadBalancing::PerFlow,
         };
         let tally = transfer(flow, channel)?;
         prop_assert_eq!(tally.stats.retransmits, tally.lost_data - 2 * u64::from(blocks));
@@ -134,18 +134,18 @@ proptest! {
 }
 
 /// Full packets round-robin over ten subflows, paced.
-fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
-    Flow {
+fn spread(packets: u32, window: u64, coding: Option<TestCoding>) -> FlowParams {
+    FlowParams {
         packets,
         last: 1_000,
         ack_every: 1,
         window,
         paced: true,
-        kind: Kind::Fixed,
+        kind: LawKind::Fixed,
         recovery: Recovery::Selective,
         loss_timer: LossTimer::Flow,
         coding,
-        paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false, own_laws: false }),
+        paths: LoadBalancing::UnoLb(UnoLb { subflows: 10, recent: None, random: false, own_laws: false }),
     }
 }
 
@@ -164,8 +164,8 @@ fn gaps_ask_a_round_trip_after_the_loss() {
         seed: 4,
     };
     let ends = |subflows| {
-        let code = Code { data: 8, parity: 2, tail: None };
-        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows, history: 0 });
+        let code = FlowCoding { data: 8, parity: 2, tail: None };
+        let coding = Some(TestCoding { code, eager: false, timer: NEVER, subflows, history: 0 });
         let flow = spread(80, 50_000, coding);
         transfer(flow, channel).expect("the flow ends")
     };
@@ -191,8 +191,8 @@ fn a_slow_flow_loses_nothing_by_being_asked() {
         marks: 0,
         seed: 5,
     };
-    let code = Code { data: 8, parity: 2, tail: None };
-    let coding = Some(Coding { code, eager: false, timer: Span::from_us(50), subflows: 0, history: 0 });
+    let code = FlowCoding { data: 8, parity: 2, tail: None };
+    let coding = Some(TestCoding { code, eager: false, timer: Span::from_us(50), subflows: 0, history: 0 });
     let tally = transfer(spread(800, 3_000, coding), channel).expect("the flow ends");
     assert!(tally.stats.nacks > 200, "{tally:?}");
     assert_eq!((tally.told, tally.stats.retransmits), (0, 0), "{tally:?}");
@@ -212,8 +212,8 @@ fn a_history_makes_up_for_lost_acknowledgements() {
         seed: 9,
     };
     let told = |history| {
-        let code = Code { data: 8, parity: 2, tail: None };
-        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows: 0, history });
+        let code = FlowCoding { data: 8, parity: 2, tail: None };
+        let coding = Some(TestCoding { code, eager: false, timer: NEVER, subflows: 0, history });
         let flow = spread(4_000, 500_000, coding);
         let tally = transfer(flow, channel).expect("the flow ends");
         assert!(tally.lost_data == 0 && tally.lost_acks > 400, "{tally:?}");

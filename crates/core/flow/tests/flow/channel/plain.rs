@@ -1,11 +1,11 @@
 //! Flows without coding.
 
-use flow::{LossTimer, PathChoice, Recovery, UnoLb};
-use laws::catalog::Kind;
+use flow::{LoadBalancing, LossTimer, Recovery, UnoLb};
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::Span;
 
-use super::world::{Channel, Flow, any_kind, channel, flow, transfer};
+use super::world::{Channel, FlowParams, any_kind, channel, flow, transfer};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
@@ -26,8 +26,8 @@ proptest! {
     fn every_flow_ends_with_a_law_a_subflow(
         flow in flow(any_kind()), channel in channel(0..400u64), laws in 2..=64u8, random in any::<bool>(),
     ) {
-        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
-        let tally = transfer(Flow { ack_every: 1, paths, ..flow }, channel)?;
+        let paths = LoadBalancing::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(FlowParams { ack_every: 1, paths, ..flow }, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
     }
@@ -36,7 +36,7 @@ proptest! {
     /// acknowledgement.
     #[test]
     fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
-        let tally = transfer(Flow { loss_timer: LossTimer::Packet, ..flow }, channel)?;
+        let tally = transfer(FlowParams { loss_timer: LossTimer::Packet, ..flow }, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(flow.ack_every > 1 || tally.stats.retransmits <= lost, "{tally:?}");
     }
@@ -44,7 +44,7 @@ proptest! {
     /// Under a constant window each timeout is caused by at least one loss: no storms. A packet that is sent again was lost,
     /// or its acknowledgement was lost or is still held back by the receiver (because a lost packet would have requested it).
     #[test]
-    fn timeouts_and_retransmissions_answer_losses(flow in flow(Just(Kind::Fixed)), channel in channel(0..200u64)) {
+    fn timeouts_and_retransmissions_answer_losses(flow in flow(Just(LawKind::Fixed)), channel in channel(0..200u64)) {
         let tally = transfer(flow, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
@@ -54,7 +54,7 @@ proptest! {
 
     /// Without a loss nothing is sent again and no timer expires, even with late packets and duplicates.
     #[test]
-    fn reordering_and_duplicates_alone_cost_nothing(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
+    fn reordering_and_duplicates_alone_cost_nothing(flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64))) {
         let tally = transfer(flow, channel)?;
         prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.spurious), (0, 0, 0));
     }
@@ -64,26 +64,26 @@ proptest! {
     #[test]
     fn every_flow_ends_going_back(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us), acks: true };
-        transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        transfer(FlowParams { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
     }
 
     /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer expires only
     /// after a loss: of the last packet, a request, or the completion report.
     #[test]
     fn every_flow_ends_without_acknowledgements(
-        flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),
+        flow in flow(Just(LawKind::ExpressPass)), channel in channel(0..400u64),
     ) {
         let recovery = Recovery::GoBackN { nack_interval: channel.base_rtt, acks: false };
-        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        let tally = transfer(FlowParams { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
         prop_assert!(u64::from(tally.stats.timeouts) <= tally.lost_data + tally.lost_acks, "{tally:?}");
         prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
     }
 
     /// Without a loss nothing is requested again and no timer expires.
     #[test]
-    fn in_order_nothing_is_asked_for_again(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
+    fn in_order_nothing_is_asked_for_again(flow in flow(Just(LawKind::Fixed)), channel in channel(Just(0u64))) {
         let recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
-        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        let tally = transfer(FlowParams { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
         prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.nacks), (0, 0, 0));
     }
 }

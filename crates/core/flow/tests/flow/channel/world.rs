@@ -6,11 +6,11 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, BlockNack, Blocks, Code, DataHeader, FlowConfig, FlowStats, LossTimer, PathChoice, Receiver, Recovery,
-    SendState, Sender, SenderCoding,
+    AckHeader, BlockNack, Blocks, DataHeader, FlowCoding, FlowConfig, FlowStats, LoadBalancing, LossTimer, Receiver,
+    Recovery, SendState, Sender, SenderCoding,
 };
-use laws::catalog::{Kind, Value, build};
-use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
+use laws::catalog::{LawKind, ParamValue, build};
+use laws::{Ack, ControlLaw, Cookie, Law, LawActions, Loss, Notification, PathInfo, SendLimits, Sent};
 use proptest::prelude::*;
 use units::{Bytes, Rate, Span, Time, mix64};
 
@@ -33,23 +33,23 @@ pub(crate) struct Channel {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct FlowParams {
     /// Data packets.
     pub(crate) packets: u32,
     pub(crate) last: u32,
     pub(crate) ack_every: u8,
     pub(crate) window: u64,
     pub(crate) paced: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LawKind,
     pub(crate) recovery: Recovery,
     pub(crate) loss_timer: LossTimer,
-    pub(crate) coding: Option<Coding>,
-    pub(crate) paths: PathChoice,
+    pub(crate) coding: Option<TestCoding>,
+    pub(crate) paths: LoadBalancing,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Coding {
-    pub(crate) code: Code,
+pub(crate) struct TestCoding {
+    pub(crate) code: FlowCoding,
     pub(crate) eager: bool,
     pub(crate) timer: Span,
     /// Number of subflows with requests triggered by gaps, or 0.
@@ -58,7 +58,7 @@ pub(crate) struct Coding {
     pub(crate) history: u8,
 }
 
-impl Coding {
+impl TestCoding {
     /// The packets that an acknowledgement acknowledges.
     fn covered(coding: Option<Self>, seq: u32, covers: u8) -> Vec<u32> {
         let history = coding.map_or(0, |coding| u32::from(coding.history));
@@ -90,7 +90,7 @@ pub(crate) struct Tally {
 
 /// Events reported to all laws of a flow, in bytes.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct EventTotals {
     sent: u64,
     lost: u64,
 }
@@ -98,13 +98,13 @@ struct Told {
 /// A law, with a record of the events reported to it.
 struct Spy {
     law: Law,
-    told: Rc<Cell<Told>>,
+    told: Rc<Cell<EventTotals>>,
     /// Bytes in flight as last reported to this law. It can be less: packets assumed to have arrived are not reported.
     in_flight: Bytes,
 }
 
 impl Spy {
-    fn hear(&self, of: impl FnOnce(&mut Told)) {
+    fn hear(&self, of: impl FnOnce(&mut EventTotals)) {
         let mut told = self.told.get();
         of(&mut told);
         self.told.set(told);
@@ -113,7 +113,7 @@ impl Spy {
 
 impl ControlLaw for Spy {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
-        let (in_flight, window) = (sent.in_flight, self.law.permit().window);
+        let (in_flight, window) = (sent.in_flight, self.law.send_limits().window);
         assert!(in_flight <= window || in_flight == sent.bytes, "{in_flight} in flight, {window} permitted");
         assert!(in_flight <= self.in_flight + sent.bytes, "{in_flight} in flight, and before {}", self.in_flight);
         self.in_flight = in_flight;
@@ -146,15 +146,15 @@ impl ControlLaw for Spy {
         self.law.next_timer()
     }
 
-    fn permit(&self) -> Permit {
-        self.law.permit()
+    fn send_limits(&self) -> SendLimits {
+        self.law.send_limits()
     }
 
-    fn retimes(&self) -> bool {
-        self.law.retimes()
+    fn rate_change_is_immediate(&self) -> bool {
+        self.law.rate_change_is_immediate()
     }
 
-    fn acted(&self) -> Acted {
+    fn acted(&self) -> LawActions {
         self.law.acted()
     }
 }
@@ -208,18 +208,18 @@ impl World {
 }
 
 /// Runs a flow to its end.
-pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
+pub(crate) fn transfer(flow: FlowParams, channel: Channel) -> Result<Tally, TestCaseError> {
     let size = Bytes::new(u64::from(flow.packets - 1) * u64::from(MSS) + u64::from(flow.last));
-    let path = Path {
+    let path = PathInfo {
         base_rtt: channel.base_rtt,
         intra_rtt: channel.base_rtt,
         line_rate: Rate::from_gbps(1),
         mss: Bytes::new(MSS.into()),
     };
-    let fixed = [("window", Value::Bytes(Bytes::new(flow.window))), ("paced", Value::Switch(flow.paced))];
-    let told = Rc::new(Cell::new(Told::default()));
+    let fixed = [("window", ParamValue::Bytes(Bytes::new(flow.window))), ("paced", ParamValue::Switch(flow.paced))];
+    let told = Rc::new(Cell::new(EventTotals::default()));
     let law = || {
-        let settings: &[_] = if flow.kind == Kind::Fixed { &fixed } else { &[] };
+        let settings: &[_] = if flow.kind == LawKind::Fixed { &fixed } else { &[] };
         Spy {
             law: build(flow.kind, &path, settings).expect("the settings hold"),
             told: told.clone(),
@@ -329,7 +329,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
             Event::Ack { seq, covers, cumulative, marked, attempt, nack } => {
                 let header = AckHeader { seq, covers, cumulative, marked, attempt };
                 let before = sender.delivered();
-                let covered = Coding::covered(flow.coding, seq, covers);
+                let covered = TestCoding::covered(flow.coding, seq, covers);
                 let outstanding = covered.iter().map(|&seq| (seq, last[seq as usize]));
                 let outstanding = outstanding.filter(|&(seq, (attempt, _))| sender.is_outstanding(seq, attempt));
                 acked_in_flight += outstanding.map(|(_, (_, bytes))| u64::from(bytes)).sum::<u64>();
@@ -385,15 +385,15 @@ pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value =
     )
 }
 
-pub(crate) fn any_kind() -> impl Strategy<Value = Kind> {
-    (0..Kind::ALL.len()).prop_map(|index| Kind::ALL[index])
+pub(crate) fn any_kind() -> impl Strategy<Value = LawKind> {
+    (0..LawKind::ALL.len()).prop_map(|index| LawKind::ALL[index])
 }
 
-pub(crate) fn flow(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Flow> {
+pub(crate) fn flow(kind: impl Strategy<Value = LawKind>) -> impl Strategy<Value = FlowParams> {
     (1..400u32, 1..=MSS, 1..=8u8, 1..100_000u64, any::<bool>(), kind).prop_map(
         |(packets, last, ack_every, window, paced, kind)| {
-            let (recovery, loss_timer, paths) = (Recovery::Selective, LossTimer::Flow, PathChoice::PerFlow);
-            Flow { packets, last, ack_every, window, paced, kind, recovery, loss_timer, coding: None, paths }
+            let (recovery, loss_timer, paths) = (Recovery::Selective, LossTimer::Flow, LoadBalancing::PerFlow);
+            FlowParams { packets, last, ack_every, window, paced, kind, recovery, loss_timer, coding: None, paths }
         },
     )
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use fabric::{Builder, LinkClass};
 
-use super::{Parts, over_zero};
+use super::{NetworkInputs, over_zero};
 use crate::config::{AttachedHosts, CustomTopology, NodeWord};
-use crate::error::Fault;
+use crate::error::SpannedError;
 
-impl Parts<'_> {
-    pub(super) fn custom(&self, custom: &CustomTopology) -> Result<Builder, Fault> {
+impl NetworkInputs<'_> {
+    pub(super) fn custom(&self, custom: &CustomTopology) -> Result<Builder, SpannedError> {
         let links: u64 = custom.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
         let mut hanging: u64 = 0;
         for node in custom.nodes.iter() {
@@ -17,7 +17,7 @@ impl Parts<'_> {
         }
         self.limit(custom.nodes.len() as u64 + hanging, links + hanging)?;
         if let Some(node) = custom.nodes.iter().find(|node| node.datacenter == u16::MAX) {
-            return Err(Fault::new(node.name.origin, "a datacenter's number is at most 65534"));
+            return Err(SpannedError::new(node.name.origin, "a datacenter's number is at most 65534"));
         }
         let mut builder = Builder::default();
         let mut handles = BTreeMap::new();
@@ -39,7 +39,7 @@ impl Parts<'_> {
         for cable in custom.links.iter() {
             let ends: Vec<_> = cable.between.iter().filter_map(|name| handles.get(name.as_str())).collect();
             let [(a, from), (b, to)] = ends[..] else {
-                return Err(Fault::new(cable.between.origin, "`between` names two nodes"));
+                return Err(SpannedError::new(cable.between.origin, "`between` names two nodes"));
             };
             let default = if from.kind == NodeWord::Host || to.kind == NodeWord::Host {
                 LinkClass::Host

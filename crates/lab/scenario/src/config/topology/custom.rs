@@ -8,16 +8,16 @@ use fabric::LinkClass;
 use units::{Rate, Span};
 
 use crate::config::PortPatch;
-use crate::decode::{At, table, words};
-use crate::error::Fault;
+use crate::decode::{Located, table, words};
+use crate::error::SpannedError;
 
 table! {
     /// `kind = "custom"`: any graph. A host has one link, to a switch.
     CustomTopology {
         /// Hosts and switches.
-        nodes: At<Vec<NodeSpec>>;
+        nodes: Located<Vec<NodeSpec>>;
         /// Links.
-        links: At<Vec<Cable>>;
+        links: Located<Vec<Cable>>;
     }
 }
 
@@ -35,18 +35,18 @@ table! {
     /// A host or switch.
     NodeSpec {
         /// Its name, different from all others.
-        name: At<String>;
+        name: Located<String>;
         /// `host` or `switch`. Hosts are numbered in this order.
         kind: NodeWord;
         /// Its datacenter, from 0.
         datacenter: u16 = 0;
         /// Number of hosts attached to a switch, in its datacenter, each with one link to it. Those of `s` are named
         /// `s.h0`, `s.h1` and so on.
-        hosts: Option<At<NonZeroU16>> = None;
+        hosts: Option<Located<NonZeroU16>> = None;
         /// Rate of their links; needed with `hosts`.
-        host_rate: Option<At<Rate>> = None;
+        host_rate: Option<Located<Rate>> = None;
         /// Propagation delay of their links, over zero; needed with `hosts`.
-        host_delay: Option<At<Span>> = None;
+        host_delay: Option<Located<Span>> = None;
     }
 }
 
@@ -54,11 +54,11 @@ table! {
     /// Links between two nodes, in both directions.
     Cable {
         /// The two nodes' names.
-        between: At<Vec<At<String>>>;
+        between: Located<Vec<Located<String>>>;
         /// Rate.
         rate: Rate;
         /// Propagation delay, over zero.
-        delay: At<Span>;
+        delay: Located<Span>;
         /// Link class; by default `inter` between datacenters, `host` at a host, else `other`.
         class: Option<LinkClass> = None;
         /// Number of parallel links.
@@ -72,32 +72,35 @@ table! {
 pub(crate) struct AttachedHosts {
     pub(crate) count: u16,
     pub(crate) rate: Rate,
-    pub(crate) delay: At<Span>,
+    pub(crate) delay: Located<Span>,
 }
 
 impl NodeSpec {
     /// Returns the hosts attached to the node; none without hosts.
     /// Refuses keys that mean nothing without the others.
-    pub(crate) fn attached(&self) -> Result<Option<AttachedHosts>, Fault> {
+    pub(crate) fn attached(&self) -> Result<Option<AttachedHosts>, SpannedError> {
         let Some(hosts) = self.hosts else {
             let stray = [
                 self.host_rate.map(|rate| ("host_rate", rate.origin)),
                 self.host_delay.map(|delay| ("host_delay", delay.origin)),
             ];
             return stray.into_iter().flatten().next().map_or(Ok(None), |(key, origin)| {
-                Err(Fault::new(origin, format!("`{key}` is of a switch's `hosts`, and `{}` has none", *self.name))
-                    .label("expected beside `hosts`"))
+                Err(SpannedError::new(
+                    origin,
+                    format!("`{key}` is of a switch's `hosts`, and `{}` has none", *self.name),
+                )
+                .label("expected beside `hosts`"))
             });
         };
         if self.kind == NodeWord::Host {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 hosts.origin,
                 format!("`{}` is a host, and no host hangs from another", *self.name),
             )
             .label("expected at a switch"));
         }
         let (Some(rate), Some(delay)) = (self.host_rate, self.host_delay) else {
-            return Err(Fault::new(
+            return Err(SpannedError::new(
                 hosts.origin,
                 format!("the hosts of `{}` have links of what rate and delay?", *self.name),
             )
@@ -115,45 +118,44 @@ impl NodeSpec {
 
 impl CustomTopology {
     /// The nodes by name. Refuses a second of one name.
-    fn names(&self) -> Result<BTreeMap<&str, &NodeSpec>, Fault> {
+    fn names(&self) -> Result<BTreeMap<&str, &NodeSpec>, SpannedError> {
         let mut names = BTreeMap::new();
         for node in self.nodes.iter() {
             if names.insert(node.name.as_str(), node).is_some() {
                 let message = format!("two nodes are named `{}`", *node.name);
-                return Err(Fault::new(node.name.origin, message).label("used before"));
+                return Err(SpannedError::new(node.name.origin, message).label("used before"));
             }
             node.attached()?;
         }
         for node in self.nodes.iter() {
             if let Some(switch) = switch_of(&names, &node.name) {
                 let message = format!("two nodes are named `{}`: one is a host of `{switch}`", *node.name);
-                return Err(Fault::new(node.name.origin, message).label("expected another name"));
+                return Err(SpannedError::new(node.name.origin, message).label("expected another name"));
             }
         }
         Ok(names)
     }
 
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(super) fn check(&self) -> Result<(), SpannedError> {
         let names = self.names()?;
         for cable in self.links.iter() {
             let [a, b] = cable.between.as_slice() else {
-                return Err(
-                    Fault::new(cable.between.origin, "`between` names two nodes").label("expected [\"a\", \"b\"]")
-                );
+                return Err(SpannedError::new(cable.between.origin, "`between` names two nodes")
+                    .label("expected [\"a\", \"b\"]"));
             };
             for end in [a, b] {
                 if let Some(switch) = switch_of(&names, end) {
                     let message = format!("`{}` is a host of `{switch}` and has its link", end.value);
-                    return Err(Fault::new(end.origin, message).label("expected one of `nodes`"));
+                    return Err(SpannedError::new(end.origin, message).label("expected one of `nodes`"));
                 }
                 if !names.contains_key(end.as_str()) {
-                    return Err(Fault::new(end.origin, format!("unknown node `{}`", end.value))
+                    return Err(SpannedError::new(end.origin, format!("unknown node `{}`", end.value))
                         .label("unknown node")
                         .suggest(end, names.keys().copied()));
                 }
             }
             if a == b {
-                return Err(Fault::new(b.origin, "a link joins two different nodes").label("the same node"));
+                return Err(SpannedError::new(b.origin, "a link joins two different nodes").label("the same node"));
             }
             if let Some(patch) = &cable.port {
                 patch.check()?;

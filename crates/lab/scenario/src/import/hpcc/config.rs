@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use units::{Rate, Span};
 
-use super::{Words, parsed};
+use super::{HpccWords, parsed};
 use crate::decode::Field;
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
 /// Settings of a configuration, each value with its place.
 #[derive(Default)]
 pub(super) struct Config {
-    values: BTreeMap<&'static str, (String, Origin)>,
+    values: BTreeMap<&'static str, (String, SourceSpan)>,
     maps: BTreeMap<&'static str, Map>,
     /// Keys without effect here.
     pub(super) ignored: Vec<&'static str>,
@@ -21,9 +21,9 @@ pub(super) struct Config {
 
 /// A threshold or probability for each link rate.
 struct Map {
-    place: Origin,
+    place: SourceSpan,
     /// By link rate in bits per second.
-    entries: BTreeMap<u64, (Decimal, Origin)>,
+    entries: BTreeMap<u64, (Decimal, SourceSpan)>,
 }
 
 /// The keys of maps.
@@ -89,7 +89,7 @@ pub(crate) fn is_setting(word: &str) -> bool {
     known.any(|key| key.eq_ignore_ascii_case(word))
 }
 
-pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
+pub(super) fn read(text: &str, source: u32) -> Result<Config, SpannedError> {
     // Comments are in braces; blanks in their place keep all places.
     let mut depth = 0;
     let plain: String = text
@@ -101,7 +101,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
             if hidden { " ".repeat(c.len_utf8()) } else { c.to_string() }
         })
         .collect();
-    let mut words = Words::new(&plain, source);
+    let mut words = HpccWords::new(&plain, source);
     let mut config = Config::default();
     while let Some((key, origin)) = words.next() {
         if let Some(map) = MAPS.into_iter().find(|map| *map == key) {
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
             for _ in 0..words.number::<u32>("how many link rates follow")? {
                 let rate = words.number::<u64>("a link rate in bits per second")?;
                 let (word, place) = words.needed("a threshold or probability")?;
-                let bad = || Fault::new(place, format!("expected a threshold or probability, found `{word}`"));
+                let bad = || SpannedError::new(place, format!("expected a threshold or probability, found `{word}`"));
                 let value = parsed(word, place, || bad().label("not such a number"))?;
                 entries.insert(rate, (value, place));
             }
@@ -121,7 +121,9 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
                 let time: u64 = words.number("a time")?;
                 let _: (u32, u32) = (words.number("a node")?, words.number("a node")?);
                 if time > 0 {
-                    return Err(Fault::new(origin, "links that go down cannot be imported").label("not supported"));
+                    return Err(
+                        SpannedError::new(origin, "links that go down cannot be imported").label("not supported")
+                    );
                 }
             }
             key => {
@@ -132,7 +134,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
                     config.ignored.push(known);
                 } else {
                     let known = HEEDED.into_iter().chain(IGNORED).chain(MAPS).chain(["LINK_DOWN"]);
-                    return Err(Fault::new(origin, format!("`{key}` is no key of a configuration"))
+                    return Err(SpannedError::new(origin, format!("`{key}` is no key of a configuration"))
                         .label("expected a key such as CC_MODE")
                         .suggest(key, known)
                         .help("a key that the simulator does not read either has to be taken out"));
@@ -145,45 +147,53 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
 
 impl Config {
     /// Returns a map's entry for links of this rate, with its place.
-    pub(super) fn mapped(&self, key: &'static str, rate: Rate) -> Result<(Decimal, Origin), Fault> {
+    pub(super) fn mapped(&self, key: &'static str, rate: Rate) -> Result<(Decimal, SourceSpan), SpannedError> {
         let Some(map) = self.maps.get(key) else {
-            return Err(Fault::new(Origin::NOWHERE, format!("the configuration has no {key}"))
+            return Err(SpannedError::new(SourceSpan::NOWHERE, format!("the configuration has no {key}"))
                 .help("it needs one entry for each rate of links; ENABLE_QCN 0 marks nothing"));
         };
         map.entries.get(&rate.bps()).copied().ok_or_else(|| {
-            Fault::new(map.place, format!("{key} has no entry for links of {} bit/s", rate.bps()))
+            SpannedError::new(map.place, format!("{key} has no entry for links of {} bit/s", rate.bps()))
                 .label("needs one for each link rate")
         })
     }
 
     /// Returns the place of a key's value; none without the key.
-    pub(super) fn place(&self, key: &str) -> Option<Origin> {
+    pub(super) fn place(&self, key: &str) -> Option<SourceSpan> {
         self.values.get(key).map(|value| value.1)
     }
 
-    fn parsed<T>(&self, key: &str, default: T, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
+    fn parsed<T>(
+        &self,
+        key: &str,
+        default: T,
+        what: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, SpannedError> {
         let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
         parse(text).ok_or_else(|| {
-            Fault::new(*origin, format!("{key} is {what}, not `{text}`")).label(format!("expected {what}"))
+            SpannedError::new(*origin, format!("{key} is {what}, not `{text}`")).label(format!("expected {what}"))
         })
     }
 
-    pub(super) fn count(&self, key: &str, default: u32) -> Result<u32, Fault> {
+    pub(super) fn count(&self, key: &str, default: u32) -> Result<u32, SpannedError> {
         let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
         let what = "expected a whole number";
-        parsed(text, *origin, || Fault::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what))
+        parsed(text, *origin, || {
+            SpannedError::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what)
+        })
     }
 
-    pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, Fault> {
+    pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, SpannedError> {
         self.count(key, u32::from(default)).map(|value| value != 0)
     }
 
-    pub(super) fn decimal(&self, key: &str, default: Decimal) -> Result<Decimal, Fault> {
+    pub(super) fn decimal(&self, key: &str, default: Decimal) -> Result<Decimal, SpannedError> {
         self.parsed(key, default, "a number that is not negative", Decimal::parse)
     }
 
     /// Returns a time that is given as a number of units of `unit_ps` picoseconds.
-    pub(super) fn time(&self, key: &str, default: Span, unit_ps: u64) -> Result<Span, Fault> {
+    pub(super) fn time(&self, key: &str, default: Span, unit_ps: u64) -> Result<Span, SpannedError> {
         let span = |text: &str| {
             let ps = Decimal::parse(text)?.of(unit_ps);
             i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps)
@@ -192,7 +202,7 @@ impl Config {
     }
 
     /// A rate such as `50Mb/s`.
-    pub(super) fn rate(&self, key: &str, default: Rate) -> Result<Rate, Fault> {
+    pub(super) fn rate(&self, key: &str, default: Rate) -> Result<Rate, SpannedError> {
         match self.values.get(key) {
             Some((text, origin)) => Rate::decode(&Node { value: Value::string(text), origin: *origin }),
             None => Ok(default),

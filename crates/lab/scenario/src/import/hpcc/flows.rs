@@ -3,14 +3,14 @@
 use units::Span;
 
 use super::topology::Topology;
-use super::{Number, Words};
-use crate::error::{Fault, Origin};
+use super::{HpccWords, Number};
+use crate::error::{SourceSpan, SpannedError};
 use crate::import::flow_size;
 use crate::index::index32;
 use crate::quantity::Decimal;
 
 /// A flow as the file has it.
-pub(super) struct Flow {
+pub(super) struct HpccFlow {
     pub(super) src: u32,
     pub(super) dst: u32,
     /// Its priority group.
@@ -20,7 +20,7 @@ pub(super) struct Flow {
 }
 
 /// The six words of a line.
-type Line<'a> = [(&'a str, Origin); 6];
+type Line<'a> = [(&'a str, SourceSpan); 6];
 
 pub(super) fn read(
     text: &str,
@@ -28,8 +28,8 @@ pub(super) fn read(
     topology: &Topology,
     payload: u32,
     notes: &mut Vec<String>,
-) -> Result<Vec<Flow>, Fault> {
-    let mut words = Words::new(text, source);
+) -> Result<Vec<HpccFlow>, SpannedError> {
+    let mut words = HpccWords::new(text, source);
     let count: u32 = words.at_most(50_000_000, "the number of flows")?;
     let nodes = index32(topology.switch.len());
     let mut lines: Vec<(u32, u32, Line<'_>)> = Vec::new();
@@ -37,11 +37,11 @@ pub(super) fn read(
         let (src, dst) = (words.node(nodes)?, words.node(nodes)?);
         for end in [src, dst] {
             if topology.switch[end.0 as usize] {
-                return Err(Fault::new(end.1, format!("node {} is a switch", end.0)).label("expected a host"));
+                return Err(SpannedError::new(end.1, format!("node {} is a switch", end.0)).label("expected a host"));
             }
         }
         if src.0 == dst.0 {
-            return Err(Fault::new(dst.1, "a flow goes to another host").label("the sender itself"));
+            return Err(SpannedError::new(dst.1, "a flow goes to another host").label("the sender itself"));
         }
         let mut line = [("", src.1); 6];
         for (place, what) in (2..6).zip(["a priority group", "a port", "a size", "a start in seconds"]) {
@@ -50,7 +50,7 @@ pub(super) fn read(
         lines.push((src.0, dst.0, line));
     }
     if lines.is_empty() {
-        return Err(Fault::new(Origin::new(source, 0..0), "the file has zero flows"));
+        return Err(SpannedError::new(SourceSpan::new(source, 0..0), "the file has zero flows"));
     }
     // The older simulator's lines: group, packets, start, stop. Ports are small and whole, starts have a point.
     let older = lines.iter().any(|(_, _, line)| {
@@ -73,11 +73,11 @@ pub(super) fn read(
         let bytes = flow_size(bytes, payload, line[size_at].1)?;
         let exact = parsed::<Decimal>(line[start_at], "a start in seconds")?;
         if exact.of(1) > 1_000_000 {
-            return Err(Fault::new(line[start_at].1, "a start beyond 10^6 s").label("too late"));
+            return Err(SpannedError::new(line[start_at].1, "a start beyond 10^6 s").label("too late"));
         }
         let start = as_read(parsed(line[start_at], "a start in seconds")?);
         early += u64::from(Decimal::new(start.unsigned_ps(), 12) != exact);
-        flows.push(Flow { src, dst, group, bytes, start });
+        flows.push(HpccFlow { src, dst, group, bytes, start });
     }
     if early > 0 {
         notes.push(format!(
@@ -101,9 +101,9 @@ fn as_read(seconds: f64) -> Span {
     Span::from_ns(whole * 1_000_000_000 + ns)
 }
 
-fn parsed<T: Number>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
+fn parsed<T: Number>(word: (&str, SourceSpan), what: &str) -> Result<T, SpannedError> {
     super::parsed(word.0, word.1, || {
-        Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
+        SpannedError::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
     })
 }
 

@@ -8,23 +8,23 @@ mod topology;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ::laws::catalog::Kind as LawKind;
+use ::laws::catalog::LawKind;
 use units::{Bytes, Rate, Span};
 
-use super::{Imported, MOST_INLINE, Number, parsed};
+use super::{Imported, MAX_INLINE, Number, parsed};
 use crate::Error;
 use crate::config::law_setting;
-use crate::decode::{At, Field};
-use crate::error::{Fault, Origin, Sources};
+use crate::decode::{Field, Located};
+use crate::error::{SourceSpan, Sources, SpannedError};
 use crate::index::index32;
-use crate::kind::Kind as FileKind;
+use crate::kind::FileKind;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use config::{Config, is_setting};
 use files::BYTE_ORDER_MARK;
-use flows::Flow;
-use topology::{Link, Topology};
+use flows::HpccFlow;
+use topology::{HpccLink, Topology};
 
 /// A topology or a list of flows.
 pub(crate) const NUMBERS: FileKind = FileKind {
@@ -44,7 +44,7 @@ pub(crate) const SETTINGS: FileKind = FileKind {
 };
 
 /// The largest payload of a packet: with all headers it is 65535 B on the wire.
-const MOST_PAYLOAD: u32 = 65_535 - 48 - 42;
+const MAX_PAYLOAD: u32 = 65_535 - 48 - 42;
 
 /// The files' names, for messages, and the scenario's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,56 +60,58 @@ pub struct HpccNames<'a> {
 }
 
 /// Words in order, each with its place: the simulator ignores line breaks.
-struct Words<'a> {
+struct HpccWords<'a> {
     text: &'a str,
     source: u32,
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> HpccWords<'a> {
     fn new(text: &'a str, source: u32) -> Self {
         Self { text, source, at: 0 }
     }
 
-    fn next(&mut self) -> Option<(&'a str, Origin)> {
+    fn next(&mut self) -> Option<(&'a str, SourceSpan)> {
         let rest = &self.text[self.at..];
         let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
         let start = self.at + (rest.len() - rest.trim_start_matches(blank).len());
         let word = self.text[start..].split_whitespace().next()?;
         self.at = start + word.len();
-        Some((word, Origin::new(self.source, start..self.at)))
+        Some((word, SourceSpan::new(self.source, start..self.at)))
     }
 
-    fn needed(&mut self, what: &str) -> Result<(&'a str, Origin), Fault> {
+    fn needed(&mut self, what: &str) -> Result<(&'a str, SourceSpan), SpannedError> {
         let end = self.text.trim_end().len();
         self.next().ok_or_else(|| {
-            let last = Origin::new(self.source, end.saturating_sub(1)..end);
-            Fault::new(last, format!("the file ends where {what} is expected")).label("the file ends here")
+            let last = SourceSpan::new(self.source, end.saturating_sub(1)..end);
+            SpannedError::new(last, format!("the file ends where {what} is expected")).label("the file ends here")
         })
     }
 
-    fn number<T: Number>(&mut self, what: &str) -> Result<T, Fault> {
+    fn number<T: Number>(&mut self, what: &str) -> Result<T, SpannedError> {
         let (word, origin) = self.needed(what)?;
-        let bad = || Fault::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
+        let bad = || SpannedError::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
         parsed(word, origin, bad)
     }
 
-    fn at_most(&mut self, most: u32, what: &str) -> Result<u32, Fault> {
+    fn at_most(&mut self, most: u32, what: &str) -> Result<u32, SpannedError> {
         let before = self.at;
         let number = self.number(what)?;
         if number > most {
-            let origin = Origin::new(self.source, before..self.at);
-            return Err(Fault::new(origin, format!("{what} is {number}")).label(format!("expected at most {most}")));
+            let origin = SourceSpan::new(self.source, before..self.at);
+            return Err(
+                SpannedError::new(origin, format!("{what} is {number}")).label(format!("expected at most {most}"))
+            );
         }
         Ok(number)
     }
 
     /// A node's number under `nodes`.
-    fn node(&mut self, nodes: u32) -> Result<(u32, Origin), Fault> {
+    fn node(&mut self, nodes: u32) -> Result<(u32, SourceSpan), SpannedError> {
         let (word, origin) = self.needed("a node")?;
         match word.parse() {
             Ok(node) if node < nodes => Ok((node, origin)),
-            _ => Err(Fault::new(origin, format!("expected a node's number, found `{word}`"))
+            _ => Err(SpannedError::new(origin, format!("expected a node's number, found `{word}`"))
                 .label(format!("expected 0 to {}", i64::from(nodes) - 1))),
         }
     }
@@ -138,16 +140,16 @@ fn imported(
     flows: (&str, u32),
     config: Option<(&str, u32)>,
     names: &HpccNames<'_>,
-) -> Result<Imported, Fault> {
+) -> Result<Imported, SpannedError> {
     let mut notes = Vec::new();
     let settings = if config.is_some() { SettingsSource::File } else { SettingsSource::Defaults };
     let config = config.map_or_else(|| Ok(Config::default()), |(text, source)| config::read(text, source))?;
     let network = topology::read(topology.0, topology.1, &mut notes)?;
     let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?;
-    if !(1..=MOST_PAYLOAD).contains(&payload) {
-        let origin = config.place("PACKET_PAYLOAD_SIZE").unwrap_or(Origin::NOWHERE);
-        return Err(Fault::new(origin, format!("PACKET_PAYLOAD_SIZE is {payload}"))
-            .label(format!("expected 1 to {MOST_PAYLOAD}")));
+    if !(1..=MAX_PAYLOAD).contains(&payload) {
+        let origin = config.place("PACKET_PAYLOAD_SIZE").unwrap_or(SourceSpan::NOWHERE);
+        return Err(SpannedError::new(origin, format!("PACKET_PAYLOAD_SIZE is {payload}"))
+            .label(format!("expected 1 to {MAX_PAYLOAD}")));
     }
     let flows = flows::read(flows.0, flows.1, &network, payload, &mut notes)?;
 
@@ -200,7 +202,7 @@ fn scheme(
     payload: u32,
     settings: SettingsSource,
     notes: &mut Vec<String>,
-) -> Result<SchemeOf, Fault> {
+) -> Result<SchemeOf, SpannedError> {
     let mode = config.count("CC_MODE", 1)?;
     let kind = match mode {
         0 => LawKind::LineRate,
@@ -209,9 +211,9 @@ fn scheme(
         7 => LawKind::Timely,
         8 => LawKind::DctcpRate,
         _ => {
-            let origin = config.place("CC_MODE").unwrap_or(Origin::NOWHERE);
+            let origin = config.place("CC_MODE").unwrap_or(SourceSpan::NOWHERE);
             let pint = if mode == 10 { " (HPCC-PINT)" } else { "" };
-            return Err(Fault::new(origin, format!("CC_MODE {mode}{pint} is no law that is known here"))
+            return Err(SpannedError::new(origin, format!("CC_MODE {mode}{pint} is no law that is known here"))
                 .label("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 0 (none)"));
         }
     };
@@ -289,9 +291,9 @@ fn scheme(
         notes.push("GLOBAL_T is 0: windows and base round trips are those of each flow's path as they are here".into());
     }
     for (key, name, value) in &params {
-        let origin = config.place(key).unwrap_or(Origin::NOWHERE);
-        let (name, value) = (At { value: (*name).to_owned(), origin }, Node { value: value.clone(), origin });
-        let said = |fault: Fault| fault.help(format!("{key} of the configuration"));
+        let origin = config.place(key).unwrap_or(SourceSpan::NOWHERE);
+        let (name, value) = (Located { value: (*name).to_owned(), origin }, Node { value: value.clone(), origin });
+        let said = |fault: SpannedError| fault.help(format!("{key} of the configuration"));
         law_setting(kind, &name, &value).map_err(said)?;
     }
     let params = params.into_iter().map(|(_, name, value)| (name, value));
@@ -329,7 +331,7 @@ fn host(payload: u32, mode: u32, multi: u32) -> Value {
 }
 
 /// MiB of buffer in a switch.
-fn mebibytes(config: &Config) -> Result<u64, Fault> {
+fn mebibytes(config: &Config) -> Result<u64, SpannedError> {
     config.count("BUFFER_SIZE", 32).map(u64::from)
 }
 
@@ -337,14 +339,19 @@ fn mebibytes(config: &Config) -> Result<u64, Fault> {
 const RESERVE: u32 = 4_096;
 
 /// Three one-way products of rate and delay, cut to bytes before they are tripled.
-fn headroom(link: &Link) -> u128 {
+fn headroom(link: &HpccLink) -> u128 {
     let ns = link.delay.unsigned_ps() / 1_000;
     u128::from(link.rate.bps()) * u128::from(ns) / 8 / 1_000_000_000 * 3
 }
 
 /// Refuses buffers that the headrooms of a switch's cables and its reserves leave nothing of: there the simulator's
 /// thresholds wrap around.
-fn roomy(config: &Config, network: &Topology, flows: &[Flow], settings: SettingsSource) -> Result<(), Fault> {
+fn roomy(
+    config: &Config,
+    network: &Topology,
+    flows: &[HpccFlow],
+    settings: SettingsSource,
+) -> Result<(), SpannedError> {
     let buffer = u128::from(mebibytes(config)? << 20);
     let classes: BTreeSet<u32> = flows.iter().map(|flow| class_of(flow.group)).collect();
     let mut kept = vec![0u128; network.switch.len()];
@@ -360,7 +367,7 @@ fn roomy(config: &Config, network: &Topology, flows: &[Flow], settings: Settings
     let message = format!(
         "node {node} keeps {kept} B for its headrooms and reserves, which leaves nothing of a buffer of {buffer} B"
     );
-    let fault = Fault::new(config.place("BUFFER_SIZE").unwrap_or(Origin::NOWHERE), message)
+    let fault = SpannedError::new(config.place("BUFFER_SIZE").unwrap_or(SourceSpan::NOWHERE), message)
         .label(format!("expected at least {} (MiB)", (kept >> 20) + 1))
         .help("the headroom of a cable is three times its rate times its delay; in the simulator thresholds wrap around where it does not fit, and nothing is ever paused");
     Err(if settings == SettingsSource::File {
@@ -370,7 +377,7 @@ fn roomy(config: &Config, network: &Topology, flows: &[Flow], settings: Settings
     })
 }
 
-fn switch(config: &Config) -> Result<Value, Fault> {
+fn switch(config: &Config) -> Result<Value, SpannedError> {
     Ok(Value::table([
         ("buffer", Bytes::new(mebibytes(config)? << 20).encode()),
         ("reserve", Value::Integer(RESERVE.into())),
@@ -379,7 +386,7 @@ fn switch(config: &Config) -> Result<Value, Fault> {
 }
 
 /// Adds notes on settings that are not taken over.
-fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
+fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), SpannedError> {
     let mut note = |said: bool, text: &str| {
         if said {
             notes.push(text.into());
@@ -404,20 +411,20 @@ fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
 /// The settings of ports by class, and of cables that differ.
 struct Ports {
     /// Kind of cable by class name: the kind that most cables of the class have.
-    of_class: BTreeMap<&'static str, Kind>,
-    settings: BTreeMap<Kind, Value>,
+    of_class: BTreeMap<&'static str, CableProfile>,
+    settings: BTreeMap<CableProfile, Value>,
     default_loss: Decimal,
 }
 
 /// Properties of a cable that determine the settings of its ports: rate, delay in picoseconds, loss.
-type Kind = (u64, u64, String);
+type CableProfile = (u64, u64, String);
 
 impl Ports {
-    fn new(config: &Config, network: &Topology, settings: SettingsSource) -> Result<Self, Fault> {
+    fn new(config: &Config, network: &Topology, settings: SettingsSource) -> Result<Self, SpannedError> {
         let default_loss = config.decimal("ERROR_RATE_PER_LINK", Decimal::ZERO)?;
         let mut ports = Self { of_class: BTreeMap::new(), settings: BTreeMap::new(), default_loss };
         let nic = network.nic_rate();
-        let mut counts: BTreeMap<(&'static str, Kind), usize> = BTreeMap::new();
+        let mut counts: BTreeMap<(&'static str, CableProfile), usize> = BTreeMap::new();
         for link in &network.links {
             let kind = ports.kind(link);
             *counts.entry((class(network, link), kind.clone())).or_default() += 1;
@@ -435,20 +442,20 @@ impl Ports {
         Ok(ports)
     }
 
-    fn loss(&self, link: &Link) -> Decimal {
+    fn loss(&self, link: &HpccLink) -> Decimal {
         if link.loss.is_zero() { self.default_loss } else { link.loss }
     }
 
-    fn loses(&self, link: &Link) -> bool {
+    fn loses(&self, link: &HpccLink) -> bool {
         !self.loss(link).is_zero()
     }
 
-    fn kind(&self, link: &Link) -> Kind {
+    fn kind(&self, link: &HpccLink) -> CableProfile {
         (link.rate.bps(), link.delay.unsigned_ps(), self.loss(link).to_string())
     }
 
     /// The keys of `[port]` for a cable.
-    fn of(&self, config: &Config, link: &Link, nic: Rate, settings: SettingsSource) -> Result<Value, Fault> {
+    fn of(&self, config: &Config, link: &HpccLink, nic: Rate, settings: SettingsSource) -> Result<Value, SpannedError> {
         // alpha is 1/8, doubled with each doubling of the rate over the NIC's, up to 1.
         let (mut shift, mut rate) = (3u32, link.rate.bps());
         while rate > nic.bps() && shift > 0 {
@@ -463,11 +470,14 @@ impl Ports {
             let ((min, place), (max, _), (most, chance)) = (min?, max?, most?);
             let [low, high] = [min, max].map(|kilobytes| Bytes::new(kilobytes.of(1_000)));
             if low > high {
-                return Err(Fault::new(place, format!("the lower threshold, {min}, is over the upper one, {max}"))
-                    .label("expected at most the entry of KMAX_MAP"));
+                return Err(SpannedError::new(
+                    place,
+                    format!("the lower threshold, {min}, is over the upper one, {max}"),
+                )
+                .label("expected at most the entry of KMAX_MAP"));
             }
             if most.of(1_000_000) > 1_000_000 {
-                return Err(Fault::new(chance, format!("{most} is no probability")).label("expected 0 to 1"));
+                return Err(SpannedError::new(chance, format!("{most} is no probability")).label("expected 0 to 1"));
             }
             marking(low.encode(), high.encode(), most)
         } else {
@@ -505,7 +515,7 @@ impl Ports {
                 ("datacenter", if datacenter == 0 { Value::Absent } else { datacenter.encode() }),
             ])));
         }
-        let cable = |link: &Link| {
+        let cable = |link: &HpccLink| {
             let class = class(network, link);
             let kind = self.kind(link);
             let own =
@@ -531,7 +541,7 @@ fn marking(min: Value, max: Value, probability: Decimal) -> Value {
 }
 
 /// The class of a link: at a host, between datacenters, or between switches.
-fn class(network: &Topology, link: &Link) -> &'static str {
+fn class(network: &Topology, link: &HpccLink) -> &'static str {
     let [a, b] = link.ends.map(|end| end as usize);
     if !network.switch[a] || !network.switch[b] {
         "host"
@@ -551,7 +561,7 @@ fn class_of(group: u32) -> u32 {
 /// flows.
 fn traffic(
     network: &Topology,
-    flows: &[Flow],
+    flows: &[HpccFlow],
     names: &HpccNames<'_>,
     notes: &mut Vec<String>,
 ) -> (Value, Option<(String, String)>) {
@@ -561,7 +571,7 @@ fn traffic(
         notes.push("flows of priority groups but 1 to 7 are of class 1 here: class 0 is for control".into());
     }
     let class = |group: u32| Value::Integer(class_of(group).into());
-    if groups.len() == 1 && flows.len() > MOST_INLINE {
+    if groups.len() == 1 && flows.len() > MAX_INLINE {
         let mut text = String::from("start,src,dst,bytes\n");
         for flow in flows {
             let (src, dst) = (network.name(flow.src), network.name(flow.dst));
@@ -578,7 +588,7 @@ fn traffic(
     if groups.len() > 1 {
         notes.push("flows are numbered by priority group, then in the order of the file".into());
     }
-    let one = |flow: &Flow| {
+    let one = |flow: &HpccFlow| {
         Node::made(Value::table([
             ("start", flow.start.encode()),
             ("src", Value::string(network.name(flow.src))),

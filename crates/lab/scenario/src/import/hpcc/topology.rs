@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use units::{Rate, Span};
 
-use super::Words;
+use super::HpccWords;
 use crate::decode::Field;
-use crate::error::{Fault, Origin};
+use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
 /// More nodes or links are a mistake.
-const MOST: u32 = 200_000;
+const MAX: u32 = 200_000;
 
 /// A network as the file has it.
 pub(super) struct Topology {
     /// By node: whether it is a switch.
     pub(super) switch: Vec<bool>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<HpccLink>,
     /// By node: which datacenter, from 0.
     pub(super) datacenter: Vec<u16>,
 }
 
 /// A cable.
 #[derive(Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct HpccLink {
     pub(super) ends: [u32; 2],
     pub(super) rate: Rate,
     pub(super) delay: Span,
@@ -36,42 +36,44 @@ pub(super) struct Link {
 /// Links as long as this separate datacenters, if they separate anything.
 const LONG_HAUL: Span = Span::from_us(50);
 
-pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<Topology, Fault> {
-    let mut words = Words::new(text, source);
-    let nodes: u32 = words.at_most(MOST, "the number of nodes")?;
+pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<Topology, SpannedError> {
+    let mut words = HpccWords::new(text, source);
+    let nodes: u32 = words.at_most(MAX, "the number of nodes")?;
     let switches: u32 = words.at_most(nodes, "the number of switches")?;
-    let count: u32 = words.at_most(MOST, "the number of links")?;
+    let count: u32 = words.at_most(MAX, "the number of links")?;
     let mut switch = vec![false; nodes as usize];
     for _ in 0..switches {
         let place = words.node(nodes)?;
         if switch[place.0 as usize] {
-            return Err(Fault::new(place.1, format!("switch {} is named twice", place.0)).label("named before"));
+            return Err(SpannedError::new(place.1, format!("switch {} is named twice", place.0)).label("named before"));
         }
         switch[place.0 as usize] = true;
     }
-    let mut links: Vec<Link> = Vec::new();
+    let mut links: Vec<HpccLink> = Vec::new();
     let mut known: BTreeMap<[u32; 2], usize> = BTreeMap::new();
     let mut parallel = 0;
-    let mut cables = vec![None::<Origin>; nodes as usize];
+    let mut cables = vec![None::<SourceSpan>; nodes as usize];
     for _ in 0..count {
         let (a, b) = (words.node(nodes)?, words.node(nodes)?);
-        let value = |(word, origin): (&str, Origin)| Node { value: Value::string(word), origin };
+        let value = |(word, origin): (&str, SourceSpan)| Node { value: Value::string(word), origin };
         let rate = Rate::decode(&value(words.needed("a rate such as 100Gbps")?))?;
         let delay = words.needed("a delay such as 1000ns")?;
-        let link = Link {
+        let link = HpccLink {
             ends: [a.0, b.0],
             rate,
             delay: Span::decode(&value(delay))?,
             loss: words.number::<Decimal>("the share of packets that are lost")?,
         };
         if link.delay.is_zero() {
-            return Err(Fault::new(delay.1, "a link has a delay over zero").label("expected a time such as 1000ns"));
+            return Err(
+                SpannedError::new(delay.1, "a link has a delay over zero").label("expected a time such as 1000ns")
+            );
         }
         if a.0 == b.0 {
-            return Err(Fault::new(b.1, "a link joins two different nodes").label("the same node"));
+            return Err(SpannedError::new(b.1, "a link joins two different nodes").label("the same node"));
         }
         if !switch[a.0 as usize] && !switch[b.0 as usize] {
-            return Err(Fault::new(b.1, format!("nodes {} and {} are both hosts", a.0, b.0))
+            return Err(SpannedError::new(b.1, format!("nodes {} and {} are both hosts", a.0, b.0))
                 .label("a host's link leads to a switch"));
         }
         let key = [a.0.min(b.0), a.0.max(b.0)];
@@ -83,9 +85,8 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
         }
         for end in [a, b] {
             if !switch[end.0 as usize] && cables[end.0 as usize].replace(end.1).is_some() {
-                return Err(
-                    Fault::new(end.1, format!("host {} has a second link", end.0)).label("a host has one link here")
-                );
+                return Err(SpannedError::new(end.1, format!("host {} has a second link", end.0))
+                    .label("a host has one link here"));
             }
         }
         known.insert(key, links.len());
@@ -98,7 +99,7 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
     }
     let lonely = (0..nodes).find(|&node| !switch[node as usize] && cables[node as usize].is_none());
     if let Some(node) = lonely {
-        return Err(Fault::new(Origin::new(source, 0..0), format!("host {node} has no link")));
+        return Err(SpannedError::new(SourceSpan::new(source, 0..0), format!("host {node} has no link")));
     }
     let datacenter = datacenters(&switch, &links, notes);
     Ok(Topology { switch, links, datacenter })
@@ -114,7 +115,7 @@ fn root(part: &mut [usize], mut node: usize) -> usize {
 }
 
 /// Returns the datacenter of each node: the parts that long links separate, if each part has a host.
-fn datacenters(switch: &[bool], links: &[Link], notes: &mut Vec<String>) -> Vec<u16> {
+fn datacenters(switch: &[bool], links: &[HpccLink], notes: &mut Vec<String>) -> Vec<u16> {
     let mut part: Vec<usize> = (0..switch.len()).collect();
     for link in links.iter().filter(|link| link.delay < LONG_HAUL) {
         let [a, b] = link.ends.map(|end| root(&mut part, end as usize));
@@ -155,7 +156,7 @@ impl Topology {
     }
 
     pub(super) fn largest(&self, payload: u32) -> Largest {
-        let mut neighbours: Vec<Vec<(u32, Link)>> = vec![Vec::new(); self.switch.len()];
+        let mut neighbours: Vec<Vec<(u32, HpccLink)>> = vec![Vec::new(); self.switch.len()];
         for link in &self.links {
             let [a, b] = link.ends;
             neighbours[a as usize].push((b, *link));

@@ -18,18 +18,18 @@ mod shape;
 
 use std::collections::BTreeMap;
 
-use experiment::{Cause, FlowId};
+use experiment::{Dependency, FlowId};
 use fabric::HostId;
-use schedule::{Turn, Way, order};
-use shape::{Place, Shape};
+use schedule::{PassDirection, StageStep, order};
+use shape::{RankCoord, Shape};
 use units::{Bytes, Span};
 
-use super::collective::Plan;
+use super::collective::CollectivePlan;
 use super::ready::Ready;
-use super::steps::Group;
-use super::{Draft, Ground, Made};
+use super::steps::RankGroup;
+use super::{DraftFlow, TrafficContext, TrafficFlows};
 use crate::config::Job;
-use crate::error::Fault;
+use crate::error::SpannedError;
 use crate::index::index32;
 use crate::random::Draws;
 
@@ -91,7 +91,7 @@ pub struct JobIteration {
     /// Number of its flows.
     pub flows: u32,
     /// The iteration is over when all of these causes have happened, and for each the time has passed since.
-    pub ends: Vec<(Cause, Span)>,
+    pub ends: Vec<(Dependency, Span)>,
     /// Its duration if flows took no time.
     pub compute: Span,
 }
@@ -102,9 +102,9 @@ impl JobFlows {
         let number = |flow: FlowId| FlowId(first.0 + flow.0);
         for (cause, _) in self.iterations.iter_mut().flat_map(|iteration| &mut iteration.ends) {
             *cause = match *cause {
-                Cause::Complete(flow) => Cause::Complete(number(flow)),
-                Cause::Received(flow) => Cause::Received(number(flow)),
-                Cause::Begun(flow) => Cause::Begun(number(flow)),
+                Dependency::Complete(flow) => Dependency::Complete(number(flow)),
+                Dependency::Received(flow) => Dependency::Received(number(flow)),
+                Dependency::Begun(flow) => Dependency::Begun(number(flow)),
             };
         }
         self.first = number(self.first);
@@ -113,11 +113,11 @@ impl JobFlows {
 }
 
 /// Makes the flows of the job numbered `index`, counted behind all traffic.
-pub(crate) fn make(job: &Job, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(job: &Job, index: usize, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let draws = Draws::new(job.seed.unwrap_or(ground.seed), if job.seed.is_some() { 0 } else { index as u64 });
     let shape = Shape::new(job, draws, ground)?;
     let orders = (0..shape.stages).map(|stage| order(job.schedule, stage, shape.stages, shape.micro_batches));
-    let orders: Vec<Vec<Turn>> = orders.collect();
+    let orders: Vec<Vec<StageStep>> = orders.collect();
     let mut maker = Maker::new(&shape, job.start);
     let mut iterations = Vec::new();
     let (mut first, mut begins) = (0, job.start);
@@ -157,30 +157,30 @@ pub(crate) fn make(job: &Job, index: usize, ground: &Ground<'_>) -> Result<Made,
 /// Makes flows.
 struct Maker<'a> {
     shape: &'a Shape,
-    made: Made,
+    made: TrafficFlows,
     kinds: Vec<StepKind>,
     /// By rank: when it is ready for its next operation.
     ranks: Vec<Ready>,
     /// Inputs on their way to a stage: times of their receipt, by the ranks of the stage in the order of
     /// [`Maker::members`].
-    coming: BTreeMap<(u32, Turn), Vec<Ready>>,
+    coming: BTreeMap<(u32, StageStep), Vec<Ready>>,
 }
 
 impl<'a> Maker<'a> {
     fn new(shape: &'a Shape, start: Span) -> Self {
         let ranks = vec![Ready::at(start); shape.ranks() as usize];
-        Self { shape, made: Made::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
+        Self { shape, made: TrafficFlows::default(), kinds: Vec::new(), ranks, coming: BTreeMap::new() }
     }
 
     /// Returns the end of the last iteration: its causes, and the time after each.
-    fn ends(&self) -> Vec<(Cause, Span)> {
+    fn ends(&self) -> Vec<(Dependency, Span)> {
         let mut all = Ready::at(Span::ZERO);
         self.ranks.iter().for_each(|ready| all.join(ready));
         all.waits()
     }
 
     /// Runs the micro-batches of all stages, each in its order, as soon as their inputs are ready.
-    fn iterate(&mut self, orders: &[Vec<Turn>]) {
+    fn iterate(&mut self, orders: &[Vec<StageStep>]) {
         let mut done = vec![0; orders.len()];
         loop {
             let before = done.clone();
@@ -201,24 +201,24 @@ impl<'a> Maker<'a> {
     }
 
     /// Returns whether the flows that a stage needs for `turn` are made.
-    fn may(&self, stage: u32, turn: Turn) -> bool {
+    fn may(&self, stage: u32, turn: StageStep) -> bool {
         let is_first = match turn.way {
-            Way::Forward => stage == 0,
-            Way::Backward => stage + 1 == self.shape.stages,
+            PassDirection::Forward => stage == 0,
+            PassDirection::Backward => stage + 1 == self.shape.stages,
         };
         is_first || self.coming.contains_key(&(stage, turn))
     }
 
     /// A stage computes on a micro-batch, and hands it on.
-    fn take(&mut self, stage: u32, turn: Turn) {
+    fn take(&mut self, stage: u32, turn: StageStep) {
         let members = self.members(stage);
         for (&rank, came) in members.iter().zip(self.coming.remove(&(stage, turn)).unwrap_or_default()) {
             self.ranks[rank].join(&came);
         }
         self.compute(stage, &members, turn.way);
         let next = match turn.way {
-            Way::Forward => Some(stage + 1).filter(|&next| next < self.shape.stages),
-            Way::Backward => stage.checked_sub(1),
+            PassDirection::Forward => Some(stage + 1).filter(|&next| next < self.shape.stages),
+            PassDirection::Backward => stage.checked_sub(1),
         };
         if let Some(next) = next {
             let receivers = self.members(next);
@@ -228,7 +228,7 @@ impl<'a> Maker<'a> {
     }
 
     /// The ranks of a stage compute on a micro-batch, with all that they exchange for it.
-    fn compute(&mut self, stage: u32, members: &[usize], way: Way) {
+    fn compute(&mut self, stage: u32, members: &[usize], way: PassDirection) {
         let shape = self.shape;
         let (all, halves) = (shape.compute(stage, way), shape.layers.saturating_mul(2));
         if !shape.sums_over_network() && !shape.exchanges {
@@ -245,7 +245,7 @@ impl<'a> Maker<'a> {
         };
         for half in 0..halves {
             // Experts are the second half of a layer, so the first one on the way back.
-            let is_of_experts = shape.exchanges && (half % 2 == 1) == (way == Way::Forward);
+            let is_of_experts = shape.exchanges && (half % 2 == 1) == (way == PassDirection::Forward);
             if is_of_experts {
                 self.exchange(stage);
             }
@@ -265,7 +265,7 @@ impl<'a> Maker<'a> {
     /// The ranks that share layers sum up activations.
     fn sum_up_activations(&mut self, stage: u32) {
         for copy in 0..self.shape.copies {
-            let group = self.group(0..self.shape.tensor, |tensor| Place { tensor, copy, stage });
+            let group = self.group(0..self.shape.tensor, |tensor| RankCoord { tensor, copy, stage });
             self.together(&group, self.shape.tensor_plan, self.shape.activations, StepKind::Tensor);
         }
     }
@@ -275,8 +275,8 @@ impl<'a> Maker<'a> {
         let expert = self.shape.expert;
         for first in (0..self.shape.copies).step_by(expert as usize) {
             for tensor in 0..self.shape.tensor {
-                let group = self.group(first..first + expert, |copy| Place { tensor, copy, stage });
-                self.together(&group, Plan::Rotation, self.shape.tokens, StepKind::Expert);
+                let group = self.group(first..first + expert, |copy| RankCoord { tensor, copy, stage });
+                self.together(&group, CollectivePlan::Rotation, self.shape.tokens, StepKind::Expert);
             }
         }
     }
@@ -287,7 +287,7 @@ impl<'a> Maker<'a> {
         let shape = self.shape;
         for stage in 0..shape.stages {
             for tensor in 0..shape.tensor {
-                let at = |copy| Place { tensor, copy, stage };
+                let at = |copy| RankCoord { tensor, copy, stage };
                 let group = self.group(0..shape.copies, at);
                 self.together(&group, shape.data_plan, shape.gradients(stage), StepKind::Data);
                 for first in (0..shape.expert).filter(|_| shape.expert_gradients.is_some()) {
@@ -305,8 +305,8 @@ impl<'a> Maker<'a> {
         for copy in 0..shape.copies {
             for tensor in 0..shape.tensor {
                 let ends = [0, shape.stages - 1];
-                let group = self.group(ends, |stage| Place { tensor, copy, stage });
-                self.together(&group, Plan::RingAllReduce, embedding, StepKind::Embedding);
+                let group = self.group(ends, |stage| RankCoord { tensor, copy, stage });
+                self.together(&group, CollectivePlan::RingAllReduce, embedding, StepKind::Embedding);
             }
         }
     }
@@ -314,21 +314,21 @@ impl<'a> Maker<'a> {
     /// The ranks of a stage: copy by copy, those that share layers next to each other.
     fn members(&self, stage: u32) -> Vec<usize> {
         let copies = 0..self.shape.copies;
-        let of = |copy| (0..self.shape.tensor).map(move |tensor| Place { tensor, copy, stage });
+        let of = |copy| (0..self.shape.tensor).map(move |tensor| RankCoord { tensor, copy, stage });
         copies.flat_map(of).map(|place| self.shape.rank(place)).collect()
     }
 
-    fn group(&self, of: impl IntoIterator<Item = u32>, place: impl Fn(u32) -> Place) -> Vec<usize> {
+    fn group(&self, of: impl IntoIterator<Item = u32>, place: impl Fn(u32) -> RankCoord) -> Vec<usize> {
         of.into_iter().map(|nth| self.shape.rank(place(nth))).collect()
     }
 
     /// Ranks do a collective operation; one alone has nothing to do.
-    fn together(&mut self, ranks: &[usize], plan: Plan, size: Bytes, kind: StepKind) {
+    fn together(&mut self, ranks: &[usize], plan: CollectivePlan, size: Bytes, kind: StepKind) {
         if ranks.len() < 2 {
             return;
         }
         let hosts: Vec<HostId> = ranks.iter().map(|&rank| self.shape.host(rank)).collect();
-        let mut group = Group::joined(&hosts, ranks.iter().map(|&rank| self.ranks[rank].clone()));
+        let mut group = RankGroup::joined(&hosts, ranks.iter().map(|&rank| self.ranks[rank].clone()));
         plan.iterate(&mut group, size, &mut self.made);
         for (&rank, ready) in ranks.iter().zip(group.leave(plan.turn())) {
             self.ranks[rank] = ready;
@@ -342,9 +342,9 @@ impl<'a> Maker<'a> {
         let ready = &self.ranks[from];
         let (start, ideal) = (ready.start(&mut self.made.causes), ready.ideal());
         let [src, dst] = [from, to].map(|rank| self.shape.host(rank));
-        self.made.flows.push(Draft { src, dst, size: self.shape.activations, start });
+        self.made.flows.push(DraftFlow { src, dst, size: self.shape.activations, start });
         self.kinds.push(StepKind::Pipeline);
-        self.ranks[from] = Ready::after(Cause::Begun(flow), ideal);
-        Ready::after(Cause::Received(flow), ideal)
+        self.ranks[from] = Ready::after(Dependency::Begun(flow), ideal);
+        Ready::after(Dependency::Received(flow), ideal)
     }
 }

@@ -9,26 +9,26 @@ use crate::config::PipelineWord;
 
 /// Direction in which a stage computes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Way {
+pub(super) enum PassDirection {
     Forward,
     Backward,
 }
 
 /// Unit of a stage's computing: one micro-batch, one way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Turn {
-    pub(super) way: Way,
+pub(super) struct StageStep {
+    pub(super) way: PassDirection,
     pub(super) micro_batch: u32,
 }
 
 /// Returns the turns of a stage in an iteration, in order, for a pipeline of `stages` stages.
-pub(super) fn order(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> Vec<Turn> {
+pub(super) fn order(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> Vec<StageStep> {
     let ahead = match schedule {
         PipelineWord::OneForwardOneBackward => (stages - stage - 1).min(micro_batches),
         PipelineWord::Gpipe => micro_batches,
     };
-    let turn = |way| move |micro_batch| Turn { way, micro_batch };
-    let [forward, backward] = [Way::Forward, Way::Backward].map(turn);
+    let turn = |way| move |micro_batch| StageStep { way, micro_batch };
+    let [forward, backward] = [PassDirection::Forward, PassDirection::Backward].map(turn);
     let steady = (ahead..micro_batches).flat_map(|next| [forward(next), backward(next - ahead)]);
     (0..ahead).map(forward).chain(steady).chain((micro_batches - ahead..micro_batches).map(backward)).collect()
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn shown(schedule: PipelineWord, stage: u32, stages: u32, micro_batches: u32) -> String {
-        let letter = |turn: &Turn| if turn.way == Way::Forward { 'F' } else { 'B' };
+        let letter = |turn: &StageStep| if turn.way == PassDirection::Forward { 'F' } else { 'B' };
         let turns = order(schedule, stage, stages, micro_batches);
         turns.iter().map(|turn| format!("{}{}", letter(turn), turn.micro_batch)).collect::<Vec<_>>().join(" ")
     }

@@ -20,17 +20,17 @@
 use fabric::HostId;
 use units::{Bytes, Span};
 
-use super::schedule::Way;
+use super::schedule::PassDirection;
 use crate::config::{Job, Outermost};
-use crate::decode::At;
-use crate::error::{Fault, Origin};
+use crate::decode::Located;
+use crate::error::{SourceSpan, SpannedError};
 use crate::random::Draws;
-use crate::traffic::collective::Plan;
-use crate::traffic::{Ground, places};
+use crate::traffic::collective::CollectivePlan;
+use crate::traffic::{TrafficContext, places};
 
 /// A rank by its places in its groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct RankCoord {
     pub(super) tensor: u32,
     pub(super) copy: u32,
     pub(super) stage: u32,
@@ -49,8 +49,8 @@ pub(super) struct Shape {
     outermost: Outermost,
     ranks_per_host: u32,
     pub(super) hosts: Vec<HostId>,
-    pub(super) tensor_plan: Plan,
-    pub(super) data_plan: Plan,
+    pub(super) tensor_plan: CollectivePlan,
+    pub(super) data_plan: CollectivePlan,
     /// Layers are mixtures of experts that send tokens to other ranks.
     pub(super) exchanges: bool,
     pub(super) activations: Bytes,
@@ -67,12 +67,12 @@ pub(super) struct Shape {
 }
 
 /// More flows than this are a mistake.
-const MOST_FLOWS: u64 = 10_000_000;
+const MAX_FLOWS: u64 = 10_000_000;
 /// Likewise, how often ranks take a micro-batch.
-const MOST_TURNS: u128 = 100_000_000;
+const MAX_TURNS: u128 = 100_000_000;
 
 impl Shape {
-    pub(super) fn new(job: &Job, draws: Draws, ground: &Ground<'_>) -> Result<Self, Fault> {
+    pub(super) fn new(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Self, SpannedError> {
         let (model, parallel) = (&job.model, &job.parallel);
         let [tensor, stages, copies, expert] =
             [parallel.tensor, parallel.pipeline, parallel.data, parallel.expert].map(|count| count.get());
@@ -81,12 +81,15 @@ impl Shape {
         divides("data", u64::from(copies), parallel.data.origin, "expert", expert)?;
         let experts = experts(job)?;
         if expert > 1 && experts == 0 {
-            return Err(Fault::new(parallel.expert.origin, format!("expert = {expert}, and the model has no experts"))
-                .label("expected 1")
-                .help("give the model `experts`"));
+            return Err(SpannedError::new(
+                parallel.expert.origin,
+                format!("expert = {expert}, and the model has no experts"),
+            )
+            .label("expected 1")
+            .help("give the model `experts`"));
         }
-        let tensor_plan = Plan::all_reduce(*job.collectives.tensor);
-        let data_plan = Plan::all_reduce(*job.collectives.data);
+        let tensor_plan = CollectivePlan::all_reduce(*job.collectives.tensor);
+        let data_plan = CollectivePlan::all_reduce(*job.collectives.data);
         let expert_copies = copies / expert;
         for (plan, ranks, origin, what) in [
             (tensor_plan, tensor, job.collectives.tensor.origin, "tensor"),
@@ -94,15 +97,15 @@ impl Shape {
             (data_plan, expert_copies, job.collectives.data.origin, "data / expert"),
         ] {
             if plan.by_halves() && !ranks.is_power_of_two() && (what != "data / expert" || experts > 0) {
-                return Err(Fault::new(origin, format!("halving-doubling among {ranks} ranks ({what})"))
+                return Err(SpannedError::new(origin, format!("halving-doubling among {ranks} ranks ({what})"))
                     .label("expected \"ring\" or \"tree\", or a power of two of ranks"));
             }
         }
         let hosts = hosts(job, draws, ground)?;
-        let sizes = Sizes::new(job, experts)?;
+        let sizes = ModelSizes::new(job, experts)?;
         let size = |bytes: u128, origin| {
             let bytes = Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX));
-            ground.size(At { value: bytes, origin })
+            ground.size(Located { value: bytes, origin })
         };
         let (of_params, of_hidden) = (model.params.origin, model.hidden.origin);
         let activations = size(sizes.activations, of_hidden)?;
@@ -111,7 +114,7 @@ impl Shape {
             1 => Span::ZERO,
             ranks => {
                 let part = activations.get().div_ceil(ranks.into());
-                job.local_rate.time_for(Bytes::new(2 * u64::from(ranks - 1) * part))
+                job.local_rate.tx_time(Bytes::new(2 * u64::from(ranks - 1) * part))
             }
         };
         let shape = Self {
@@ -129,7 +132,7 @@ impl Shape {
             exchanges: expert > 1,
             activations,
             tokens: size(sizes.activations.saturating_mul(model.top_k.get().into()), of_hidden)?,
-            gradients: gradients.collect::<Result<_, Fault>>()?,
+            gradients: gradients.collect::<Result<_, SpannedError>>()?,
             expert_gradients: (experts > 0).then(|| size(sizes.expert_gradients(), of_params)).transpose()?,
             embedding: sizes.embedding_gradients().map(|bytes| size(bytes, of_hidden)).transpose()?,
             compute: sizes.compute(job)?,
@@ -150,7 +153,7 @@ impl Shape {
     }
 
     /// The number of a rank, in the order in which ranks fill hosts.
-    pub(super) fn rank(&self, Place { tensor, copy, stage }: Place) -> usize {
+    pub(super) fn rank(&self, RankCoord { tensor, copy, stage }: RankCoord) -> usize {
         let group = match self.outermost {
             Outermost::Pipeline => copy + self.copies * stage,
             Outermost::Data => stage + self.stages * copy,
@@ -169,8 +172,8 @@ impl Shape {
     }
 
     /// Returns the time for which a stage computes on a micro-batch.
-    pub(super) fn compute(&self, stage: u32, way: Way) -> Span {
-        self.compute[stage as usize][usize::from(way == Way::Backward)]
+    pub(super) fn compute(&self, stage: u32, way: PassDirection) -> Span {
+        self.compute[stage as usize][usize::from(way == PassDirection::Backward)]
     }
 
     /// The flows of an iteration.
@@ -179,85 +182,85 @@ impl Shape {
         let micro_batches = u128::from(self.micro_batches);
         // In every layer of every copy, two all-reduces and two exchanges each way.
         let in_layers = 4 * p * u128::from(self.layers) * d * micro_batches;
-        let all_reduce = |plan: Plan, ranks: u32| if ranks > 1 { u128::from(plan.flows(ranks.into())) } else { 0 };
+        let all_reduce =
+            |plan: CollectivePlan, ranks: u32| if ranks > 1 { u128::from(plan.flows(ranks.into())) } else { 0 };
         let tensor = if self.sums_over_network() { in_layers * all_reduce(self.tensor_plan, self.tensor) } else { 0 };
         let expert = if self.exchanges { in_layers * t * (e - 1) } else { 0 };
         let pipeline = 2 * (p - 1) * t * d * micro_batches;
         let of_experts = self.expert_gradients.map_or(0, |_| all_reduce(self.data_plan, self.copies / self.expert));
         let data = p * t * (all_reduce(self.data_plan, self.copies) + e * of_experts);
-        let embedding = self.embedding.map_or(0, |_| t * d * u128::from(Plan::RingAllReduce.flows(2)));
+        let embedding = self.embedding.map_or(0, |_| t * d * u128::from(CollectivePlan::RingAllReduce.flows(2)));
         tensor + expert + pipeline + data + embedding
     }
 
     /// Refuses more flows than anybody means, and jobs without any.
-    fn check_flows(&self, job: &Job) -> Result<(), Fault> {
+    fn check_flows(&self, job: &Job) -> Result<(), SpannedError> {
         let each = self.flows();
         if each == 0 {
             let message = format!("job `{}` sends nothing: all of its ranks are on one host", job.name.value);
-            return Err(Fault::new(job.place.origin, message)
+            return Err(SpannedError::new(job.place.origin, message)
                 .label("one host")
                 .help("set `tensor`, `pipeline` or `data` of `parallel` to 2 or more"));
         }
-        let most = u128::from(MOST_FLOWS);
+        let most = u128::from(MAX_FLOWS);
         let iterations = u128::from(job.iterations.get());
         // Steps that ranks take without a flow cost time and memory here, too.
         let turns = 2 * u128::from(self.tensor) * u128::from(self.stages) * u128::from(self.copies) * iterations;
-        if turns.saturating_mul(self.micro_batches.into()) > MOST_TURNS {
+        if turns.saturating_mul(self.micro_batches.into()) > MAX_TURNS {
             let message = format!("{} micro-batches in {} iterations of all ranks", self.micro_batches, turns / 2);
-            return Err(
-                Fault::new(job.micro_batches.origin, message).label(format!("expected at most {}", MOST_TURNS / turns))
-            );
+            return Err(SpannedError::new(job.micro_batches.origin, message)
+                .label(format!("expected at most {}", MAX_TURNS / turns)));
         }
         if each.saturating_mul(iterations) <= most {
             return Ok(());
         }
         let message = format!("{} iterations of {each} flows", job.iterations.get());
         if each <= most {
-            return Err(Fault::new(job.iterations.origin, message)
-                .label(format!("expected at most {}, of {MOST_FLOWS} flows", most / each)));
+            return Err(SpannedError::new(job.iterations.origin, message)
+                .label(format!("expected at most {}, of {MAX_FLOWS} flows", most / each)));
         }
-        Err(Fault::new(job.micro_batches.origin, message)
-            .label(format!("expected an iteration of at most {MOST_FLOWS} flows"))
+        Err(SpannedError::new(job.micro_batches.origin, message)
+            .label(format!("expected an iteration of at most {MAX_FLOWS} flows"))
             .help("fewer `micro_batches`, `layers` or ranks make fewer flows; with `ranks_per_host` tensor groups make none"))
     }
 }
 
 /// Refuses a number that cannot be divided into `parts` equal parts.
-fn divides(what: &str, number: u64, origin: Origin, by: &str, parts: u32) -> Result<(), Fault> {
+fn divides(what: &str, number: u64, origin: SourceSpan, by: &str, parts: u32) -> Result<(), SpannedError> {
     if number.is_multiple_of(parts.into()) {
         return Ok(());
     }
-    Err(Fault::new(origin, format!("`{what}` is {number}, and `{by}` is {parts}"))
+    Err(SpannedError::new(origin, format!("`{what}` is {number}, and `{by}` is {parts}"))
         .label(format!("expected a multiple of {parts}")))
 }
 
 /// Returns the number of experts of a layer, zero without experts.
-fn experts(job: &Job) -> Result<u64, Fault> {
+fn experts(job: &Job) -> Result<u64, SpannedError> {
     let model = &job.model;
     let Some(experts) = model.experts else {
         let origin = model.expert_params.map(|at| at.origin);
         return match origin.or((model.top_k.get() > 1).then_some(model.top_k.origin)) {
-            Some(origin) => Err(Fault::new(origin, "this model has no experts").label("only with `experts`")),
+            Some(origin) => Err(SpannedError::new(origin, "this model has no experts").label("only with `experts`")),
             None => Ok(0),
         };
     };
     divides("experts", u64::from(experts.get()), experts.origin, "expert", job.parallel.expert.get())?;
     if model.top_k.get() > experts.get() {
         let message = format!("a token goes to {} of {} experts", model.top_k.get(), experts.get());
-        return Err(Fault::new(model.top_k.origin, message).label(format!("expected 1 to {}", experts.get())));
+        return Err(SpannedError::new(model.top_k.origin, message).label(format!("expected 1 to {}", experts.get())));
     }
     Ok(u64::from(experts.get()))
 }
 
 /// The hosts of a job, in the order in which ranks fill them.
-fn hosts(job: &Job, draws: Draws, ground: &Ground<'_>) -> Result<Vec<HostId>, Fault> {
+fn hosts(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Vec<HostId>, SpannedError> {
     let parallel = &job.parallel;
     let [tensor, pipeline, data] = [parallel.tensor, parallel.pipeline, parallel.data].map(|count| count.get());
     let per_host = job.ranks_per_host.get();
     if per_host != 1 && per_host != tensor {
         let expected = if tensor == 1 { "1".to_owned() } else { format!("1 or {tensor}, as `tensor`") };
         let message = format!("ranks_per_host = {per_host}, and `tensor` is {tensor}");
-        return Err(Fault::new(job.ranks_per_host.origin, message).label(format!("expected {expected}")));
+        return Err(SpannedError::new(job.ranks_per_host.origin, message).label(format!("expected {expected}")));
     }
     let mut hosts = places::hosts(&job.place, ground)?;
     let ranks = u128::from(tensor) * u128::from(pipeline) * u128::from(data);
@@ -268,7 +271,7 @@ fn hosts(job: &Job, draws: Draws, ground: &Ground<'_>) -> Result<Vec<HostId>, Fa
             "tensor {tensor} x pipeline {pipeline} x data {data} are {ranks} ranks{of}, and `place` has {} hosts",
             hosts.len()
         );
-        return Err(Fault::new(job.place.origin, message).label(format!("expected {wanted} hosts")));
+        return Err(SpannedError::new(job.place.origin, message).label(format!("expected {wanted} hosts")));
     }
     if job.shuffle {
         // Fisher and Yates.
@@ -280,7 +283,7 @@ fn hosts(job: &Job, draws: Draws, ground: &Ground<'_>) -> Result<Vec<HostId>, Fa
 }
 
 /// Parameters and bytes, as integers that do not overflow: at most 2^63 parameters, of 2^8 bytes.
-struct Sizes {
+struct ModelSizes {
     /// Parameters of a stage, without the embedding and experts.
     stage: u128,
     stages: u32,
@@ -297,8 +300,8 @@ struct Sizes {
     activations: u128,
 }
 
-impl Sizes {
-    fn new(job: &Job, experts: u64) -> Result<Self, Fault> {
+impl ModelSizes {
+    fn new(job: &Job, experts: u64) -> Result<Self, SpannedError> {
         let model = &job.model;
         let [layers, hidden, sequence] = [model.layers, model.hidden, model.sequence].map(|at| u128::from(at.get()));
         let [tensor, stages, expert] =
@@ -321,7 +324,7 @@ impl Sizes {
             } else {
                 (format!("{params} parameters, {} among them", parts.join(" and ")), format!("more than {apart}"))
             };
-            return Err(Fault::new(model.params.origin, message).label(format!("expected {expected}")));
+            return Err(SpannedError::new(model.params.origin, message).label(format!("expected {expected}")));
         }
         let bytes = u128::from(model.bytes_per_param.get());
         let tokens = u128::from(job.batch.get()) * sequence;
@@ -359,18 +362,18 @@ impl Sizes {
     }
 
     /// By stage: how long it computes on a micro-batch.
-    fn compute(&self, job: &Job) -> Result<Vec<[Span; 2]>, Fault> {
+    fn compute(&self, job: &Job) -> Result<Vec<[Span; 2]>, SpannedError> {
         let flops = match (&job.compute, &job.flops) {
             (Some(times), None) => return Ok(vec![[times.forward, times.backward]; self.stages as usize]),
             (None, Some(flops)) => u128::from(flops.value.0),
             (Some(_), Some(flops)) => {
-                return Err(Fault::new(
+                return Err(SpannedError::new(
                     flops.origin,
                     "`compute` and `flops` both say how long ranks compute: give one",
                 ));
             }
             (None, None) => {
-                return Err(Fault::new(Origin::NOWHERE, "this job has neither `compute` nor `flops`")
+                return Err(SpannedError::new(SourceSpan::NOWHERE, "this job has neither `compute` nor `flops`")
                     .help("give compute = { forward = \"2ms\", backward = \"4ms\" }, or flops = \"400TFLOPS\""));
             }
         };

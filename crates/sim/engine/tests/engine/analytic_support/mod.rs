@@ -20,7 +20,7 @@ pub(crate) fn step(packets: u64) -> Ecn {
 /// Two switches, one link of `bottleneck`'s kind between them, and a pair of hosts for each of `rtts`: its base round trip
 /// with packets of `data` bytes on the wire and acknowledgements of 64. The bottleneck's own delay is ignored.
 pub(crate) fn pipes(bottleneck: &PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
-    let service = |rate: Rate| rate.time_for(Bytes::new(data)) + rate.time_for(Bytes::new(64));
+    let service = |rate: Rate| rate.tx_time(Bytes::new(data)) + rate.tx_time(Bytes::new(64));
     let fixed = service(edge_rate).times(2) + service(bottleneck.rate);
     let one_way = |rtt: Span| (rtt - fixed).over(2);
     let shortest = rtts.iter().copied().map(one_way).min().unwrap();
@@ -73,12 +73,12 @@ pub(crate) fn pipe_packets(setup: &Setup, flow: usize) -> f64 {
 }
 
 /// A queue over time, in full packets.
-pub(crate) struct Queue {
+pub(crate) struct QueueSamples {
     /// (seconds, packets).
     pub(crate) samples: Vec<(f64, f64)>,
 }
 
-impl Queue {
+impl QueueSamples {
     /// The samples of a port from a time on.
     pub(crate) fn of(outcome: &Outcome, link: LinkId, from: Time) -> Self {
         let of_link = outcome.port_samples.iter().filter(|s| s.link == link && s.time >= from);

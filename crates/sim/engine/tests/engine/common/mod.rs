@@ -6,13 +6,14 @@ pub(crate) mod random;
 pub(crate) mod slow_switch;
 
 use experiment::{
-    Cause, Causes, FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start,
+    Dependencies, Dependency, FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup,
+    Start,
 };
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{HostId, Network, PortConfig, Routes};
 use flow::credits::CreditStats;
-use laws::catalog::{Kind, Value, build};
-use laws::{Law, Path};
+use laws::catalog::{LawKind, ParamValue, build};
+use laws::{Law, PathInfo};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use units::{Bytes, Rate, Span, Time};
@@ -25,8 +26,8 @@ pub(crate) fn cases(all: u32) -> ProptestConfig {
 }
 
 /// Returns the start at `after` a flow was received.
-pub(crate) fn answer(causes: &mut Causes, received: u32, after: Span) -> Start {
-    causes.start([Cause::Received(FlowId(received))], after)
+pub(crate) fn answer(causes: &mut Dependencies, received: u32, after: Span) -> Start {
+    causes.start([Dependency::Received(FlowId(received))], after)
 }
 
 /// A flow that starts at 0.
@@ -57,9 +58,9 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
         seed: 1,
         stop,
         intra_rtt: Span::from_us(14),
-        causes: Causes::default(),
+        causes: Dependencies::default(),
         modules: Vec::new(),
-        ties: experiment::Ties::default(),
+        ties: experiment::TieBreak::default(),
     };
     setup.intra_rtt = setup.flows.iter().map(|f| setup.paths(f.src, f.dst, setup.host.mss).base_rtt).min().unwrap();
     setup
@@ -73,12 +74,15 @@ pub(crate) fn pipe(pairs: usize, bottleneck: &PortConfig, edge_rate: Rate, edge_
 }
 
 /// A factory for one law with settings.
-pub(crate) fn law<'a>(kind: Kind, settings: &'a [(&'a str, Value)]) -> impl Fn(&FlowSpec, &Path) -> Law + Sync + 'a {
+pub(crate) fn law<'a>(
+    kind: LawKind,
+    settings: &'a [(&'a str, ParamValue)],
+) -> impl Fn(&FlowSpec, &PathInfo) -> Law + Sync + 'a {
     move |_, path| build(kind, path, settings).unwrap()
 }
 
 /// Runs on one thread.
-pub(crate) fn run(setup: &Setup, kind: Kind, settings: &[(&str, Value)]) -> Outcome {
+pub(crate) fn run(setup: &Setup, kind: LawKind, settings: &[(&str, ParamValue)]) -> Outcome {
     engine::run(setup, 1, law(kind, settings), &mut |_| true)
 }
 

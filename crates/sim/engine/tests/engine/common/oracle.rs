@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use engine::Packet;
-use engine::host::{Context, Hosts, Wire};
+use engine::host::{Context, Nic, PartitionHosts};
 use experiment::{ByKind, FlowOutcome, FlowSpec, LinkOutcome, Setup, SwitchOutcome};
 use fabric::{Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, PortConfig};
-use laws::{ControlLaw, Path};
-use units::{Bytes, Serializer, Span, Time, mix64};
+use laws::{ControlLaw, PathInfo};
+use units::{Bytes, PrecomputedRate, Span, Time, mix64};
 
 use super::slow_switch::{SlowSwitch, Wish};
 
@@ -18,7 +18,7 @@ use super::slow_switch::{SlowSwitch, Wish};
 pub(crate) const PHANTOM: u64 = 0x5048_414e_544f_4d00;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-enum What {
+enum OracleEvent {
     /// Input link first: it breaks ties.
     Arrive(u32),
     ServiceEnds(u32),
@@ -28,12 +28,12 @@ enum What {
 }
 
 /// A packet, whether it is marked, and whether the link loses it, where that is decided.
-type Waiting = (Packet, bool, Option<bool>);
+type OraclePacket = (Packet, bool, Option<bool>);
 
 #[derive(Default)]
-struct Port {
-    control: VecDeque<Waiting>,
-    data: VecDeque<Waiting>,
+struct OraclePort {
+    control: VecDeque<OraclePacket>,
+    data: VecDeque<OraclePacket>,
     credits: VecDeque<Packet>,
     bucket: Bucket,
     in_service: Option<Packet>,
@@ -67,23 +67,23 @@ fn of_link(queue: &CreditQueue, credits: Span) -> Span {
 pub(crate) struct Oracle<'a, L, F> {
     setup: &'a Setup,
     context: Context<'a, F>,
-    hosts: Hosts<L>,
-    ports: Vec<Port>,
+    hosts: PartitionHosts<L>,
+    ports: Vec<OraclePort>,
     /// By node.
     switches: Vec<Option<SlowSwitch<'a>>>,
     /// (time, event, order of scheduling), with packets stored separately.
-    events: BinaryHeap<Reverse<(Time, What, u64)>>,
+    events: BinaryHeap<Reverse<(Time, OracleEvent, u64)>>,
     packets: std::collections::BTreeMap<u64, Packet>,
     serial: u64,
 }
 
-struct Card<'b> {
+struct OracleNic<'b> {
     idle_at: Time,
     config: &'b PortConfig,
     sent: &'b mut Vec<Packet>,
 }
 
-impl Wire for Card<'_> {
+impl Nic for OracleNic<'_> {
     fn idle_at(&self) -> Time {
         self.idle_at
     }
@@ -93,10 +93,10 @@ impl Wire for Card<'_> {
     }
 }
 
-impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
+impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
     pub(crate) fn new(setup: &'a Setup, make_law: &'a F) -> Self {
         let ids: Vec<_> = (0..setup.network.hosts().len() as u32).map(fabric::HostId).collect();
-        let ports = setup.network.links().iter().map(|_| Port::default()).collect();
+        let ports = setup.network.links().iter().map(|_| OraclePort::default()).collect();
         let shares = |(index, node): (usize, &fabric::Node)| {
             node.switch.map(|config| SlowSwitch::new(setup, NodeId(index as u32), config))
         };
@@ -104,7 +104,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             setup,
             switches: setup.network.nodes().iter().enumerate().map(shares).collect(),
             context: Context::new(setup, make_law),
-            hosts: Hosts::new(&ids, setup),
+            hosts: PartitionHosts::new(&ids, setup),
             ports,
             events: BinaryHeap::new(),
             packets: std::collections::BTreeMap::new(),
@@ -124,11 +124,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 break;
             }
             match what {
-                What::Arrive(link) => {
+                OracleEvent::Arrive(link) => {
                     let packet = self.packets.remove(&serial).unwrap();
                     self.arrive(LinkId(link), packet);
                 }
-                What::ServiceEnds(link) => {
+                OracleEvent::ServiceEnds(link) => {
                     let node = self.setup.network.links()[link as usize].from;
                     if self.switches[node.index()].is_some() {
                         self.switch(node, |it, wishes| it.decide(LinkId(link), now, wishes));
@@ -136,12 +136,12 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                         self.service_ends(LinkId(link), now);
                     }
                 }
-                What::Tokens(link) => {
+                OracleEvent::Tokens(link) => {
                     if self.ports[link as usize].in_service.is_none() {
                         self.serve(LinkId(link), now);
                     }
                 }
-                What::HostWakes(host) => self.host_wakes(host, now),
+                OracleEvent::HostWakes(host) => self.host_wakes(host, now),
             }
         }
         self.hosts.finish(stop, self.setup);
@@ -188,7 +188,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         for wish in wishes {
             match wish {
                 Wish::Decides(link, time) => {
-                    self.at(time, What::ServiceEnds(link.0));
+                    self.at(time, OracleEvent::ServiceEnds(link.0));
                 }
                 Wish::Leaves(link, mut packet, ends) => {
                     packet.time = ends + self.setup.network.port(link).config().delay;
@@ -197,14 +197,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                         count_if(true, &mut self.ports[link.index()].counters, &packet);
                         continue;
                     }
-                    let serial = self.at(packet.time, What::Arrive(link.0));
+                    let serial = self.at(packet.time, OracleEvent::Arrive(link.0));
                     self.packets.insert(serial, packet);
                 }
             }
         }
     }
 
-    fn at(&mut self, time: Time, what: What) -> u64 {
+    fn at(&mut self, time: Time, what: OracleEvent) -> u64 {
         self.serial += 1;
         self.events.push(Reverse((time, what, self.serial)));
         self.serial
@@ -214,7 +214,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let up = self.setup.network.uplink(fabric::HostId(host));
         let next = self.hosts.next_at(host as usize, self.idle_at(up));
         if next.is_set() {
-            self.at(next, What::HostWakes(host));
+            self.at(next, OracleEvent::HostWakes(host));
         }
     }
 
@@ -234,7 +234,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let config = self.setup.network.port(up).config();
         let mut sent = Vec::new();
-        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, config, sent: &mut sent });
+        self.hosts.on_local(host as usize, now, &self.context, &mut OracleNic { idle_at, config, sent: &mut sent });
         self.after_host(host, up, sent);
     }
 
@@ -261,9 +261,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             self.hosts.on_packet(
                 host.index(),
                 &packet,
-                engine::Report::NONE,
+                engine::TelemetrySlot::NONE,
                 &self.context,
-                &mut Card { idle_at, config, sent: &mut sent },
+                &mut OracleNic { idle_at, config, sent: &mut sent },
             );
             self.after_host(host.0, up, sent);
             return;
@@ -278,7 +278,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let reverse = self.setup.network.links()[link.index()].reverse;
             let from = (reverse.0 - self.setup.network.links_out(to).start) as usize;
             self.switch(to, |it, wishes| it.arrive(from, out, packet, wishes));
-        } else if !matches!(packet.kind(), engine::Kind::Pause | engine::Kind::Resume) {
+        } else if !matches!(packet.kind(), engine::BodyKind::Pause | engine::BodyKind::Resume) {
             self.enqueue(out, packet);
         }
     }
@@ -306,7 +306,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             self.setup.network.nodes()[self.setup.network.links()[link.index()].from.index()].kind,
             NodeKind::Host(_)
         );
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         // Bytes that wait at a NIC count as their service time, bytes that wait at a switch by number.
         let service = |packet: &Packet| {
             let size = packet.size.into();
@@ -371,7 +371,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let mut marked = false;
         if let Some(phantom) = &config.phantom {
-            let drain = Serializer::new(config.rate.scaled(phantom.drain));
+            let drain = PrecomputedRate::new(config.rate.scaled(phantom.drain));
             let backlog = port.phantom_empty_at.saturating_since(now);
             marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             let full = long(drain, phantom.size);
@@ -428,7 +428,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     fn serve_other(&mut self, link: LinkId, now: Time) {
         let config = *self.setup.network.port(link).config();
         let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let Some((mut packet, mut marked, lost)) = port.control.pop_front().or_else(|| port.data.pop_front()) else {
@@ -441,7 +441,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let waiting: Span = waiting.map(|(packet, ..)| exact(serializer, packet.size.into())).sum();
             marked = config.ecn.is_some_and(|ecn| marker(&ecn, serializer).marks(waiting, || draw(salt, &arrival)));
             if let Some(phantom) = &config.phantom {
-                let drain = Serializer::new(config.rate.scaled(phantom.drain));
+                let drain = PrecomputedRate::new(config.rate.scaled(phantom.drain));
                 let backlog = port.phantom_empty_at.saturating_since(now);
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             }
@@ -489,17 +489,17 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         self.ports[link.index()].counters.losses += u64::from(cut && !lost);
         count_if(cut && !lost, &mut self.ports[link.index()].counters, &packet);
         if !lost && !cut {
-            let serial = self.at(packet.time, What::Arrive(link.0));
+            let serial = self.at(packet.time, OracleEvent::Arrive(link.0));
             self.packets.insert(serial, packet);
         }
-        self.at(ends, What::ServiceEnds(link.0));
+        self.at(ends, OracleEvent::ServiceEnds(link.0));
     }
 
     /// Releases the first credit, if its tokens are available; otherwise schedules a call for then, if nothing else
     /// waits.
     fn serve_credit(&mut self, link: LinkId, now: Time, queue: &CreditQueue) -> bool {
         let params = self.setup.network.port(link);
-        let serializer = Serializer::new(params.config().rate);
+        let serializer = PrecomputedRate::new(params.config().rate);
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let Some(&first) = port.credits.front() else { return false };
@@ -509,7 +509,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let over = port.bucket.missing(now) + cost - full;
         if over > Span::ZERO {
             if port.control.is_empty() && port.data.is_empty() {
-                self.at(now + over, What::Tokens(link.0));
+                self.at(now + over, OracleEvent::Tokens(link.0));
             }
             return false;
         }
@@ -557,14 +557,14 @@ pub(crate) fn draw(salt: u64, arrival: &Arrival) -> u64 {
     mix64(arrival.identity ^ mix64(salt ^ arrival.now.ps()))
 }
 
-fn bucket(queue: &CreditQueue, serializer: Serializer) -> Span {
+fn bucket(queue: &CreditQueue, serializer: PrecomputedRate) -> Span {
     of_link(queue, long(serializer, queue.burst))
 }
 
 /// Returns the service time of a packet: the transmission time of its bytes, in whole ticks, if there are any.
 pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
     if config.tick.is_none() {
-        return exact(Serializer::new(config.rate), size);
+        return exact(PrecomputedRate::new(config.rate), size);
     }
     let tick = config.tick.span().ps() as u128;
     // A time that is a whole number of short ticks counts as less.
@@ -573,19 +573,19 @@ pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
 }
 
 /// Returns the transmission time of a packet's bytes.
-pub(crate) fn exact(serializer: Serializer, size: u32) -> Span {
-    Span::from_unsigned_ps(serializer.time_for(size))
+pub(crate) fn exact(serializer: PrecomputedRate, size: u32) -> Span {
+    Span::from_unsigned_ps(serializer.tx_time(size))
 }
 
 /// Returns the transmission time of many bytes.
-pub(crate) fn long(serializer: Serializer, bytes: Bytes) -> Span {
-    Span::from_unsigned_ps(serializer.long_time_for(bytes))
+pub(crate) fn long(serializer: PrecomputedRate, bytes: Bytes) -> Span {
+    Span::from_unsigned_ps(serializer.long_tx_time(bytes))
 }
 
-pub(crate) fn buffer(buffer: Bytes, serializer: Serializer) -> Span {
+pub(crate) fn buffer(buffer: Bytes, serializer: PrecomputedRate) -> Span {
     if buffer == Bytes::MAX { Span::MAX } else { long(serializer, buffer) }
 }
 
-pub(crate) fn marker(ecn: &fabric::Ecn, serializer: Serializer) -> Marker {
+pub(crate) fn marker(ecn: &fabric::Ecn, serializer: PrecomputedRate) -> Marker {
     Marker::new(long(serializer, ecn.min), long(serializer, ecn.max), ecn.max_probability)
 }

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use experiment::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, InitialQuantum, SeriesConfig, Setup, Start};
+use experiment::{
+    Coding, Dependencies, Dependency, FlowId, FlowSpec, HostConfig, InitialQuantum, SeriesConfig, Setup, Start,
+};
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{
-    Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeId, NodeKind, Outages, Pfc, Phantom,
-    PortConfig, Routes, Switch, Trim,
+    Bursts, CreditQueue, Ecn, InService, IngressLimit, Limit, LinkId, MarkAt, Network, NodeId, NodeKind, Outages, Pfc,
+    Phantom, PortConfig, Routes, Switch, Trim,
 };
-use flow::{Code, PathChoice, Plb, Recovery, Reps, UnoLb};
-use laws::catalog::Kind;
+use flow::{FlowCoding, LoadBalancing, Plb, Recovery, Reps, UnoLb};
+use laws::catalog::LawKind;
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
@@ -17,12 +19,12 @@ use units::{Bytes, Frac, Rate, Span, Tick, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) setup: Setup,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LawKind,
 }
 
 fn port(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<Gate>,
+    gate: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
@@ -37,7 +39,7 @@ fn port(
         |(buffer, ecn, phantom, (control_priority, dequeue, in_service, credits, trim), (loss_ppm, bursts), gate)| {
             PortConfig {
                 bursts: bursts.map(|(group, ppm)| {
-                    let mut losses = [Frac::ZERO; fabric::MOST_IN_GROUP];
+                    let mut losses = [Frac::ZERO; fabric::MAX_IN_GROUP];
                     losses[(group as usize - 1).min(2)] = Frac::millionths(ppm);
                     Bursts { group, losses }
                 }),
@@ -81,7 +83,7 @@ fn credits() -> impl Strategy<Value = Option<CreditQueue>> {
 
 fn network(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<Gate>,
+    gate: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
@@ -122,21 +124,21 @@ fn network(
     )
 }
 
-fn path() -> impl Strategy<Value = PathChoice> {
+fn path() -> impl Strategy<Value = LoadBalancing> {
     let unolb = (1..=16u8, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>());
     let plb = (0..=100u64, 1..4u32, 1..13u32);
     prop_oneof![
-        Just(PathChoice::PerFlow),
-        Just(PathChoice::AfterTimeout),
-        Just(PathChoice::PerPacket(16)),
+        Just(LoadBalancing::PerFlow),
+        Just(LoadBalancing::AfterTimeout),
+        Just(LoadBalancing::PerPacket(16)),
         (1..300u16, 1..=20u8, 1..3_000i64, 0..40u16).prop_map(|(entropies, buffer, freeze_us, explore)| {
-            PathChoice::Reps(Reps { entropies, buffer, freeze: Span::from_us(freeze_us), explore })
+            LoadBalancing::Reps(Reps { entropies, buffer, freeze: Span::from_us(freeze_us), explore })
         }),
         unolb.prop_map(|(subflows, recent_us, random, own_laws)| {
-            PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random, own_laws })
+            LoadBalancing::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random, own_laws })
         }),
         plb.prop_map(|(percent, idle_rounds, rounds)| {
-            PathChoice::Plb(Plb { threshold: Frac::ratio(percent, 100), idle_rounds, rounds })
+            LoadBalancing::Plb(Plb { threshold: Frac::ratio(percent, 100), idle_rounds, rounds })
         }),
     ]
 }
@@ -146,7 +148,7 @@ fn coding() -> impl Strategy<Value = Option<Coding>> {
     let coding = (code, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>(), any::<bool>());
     proptest::option::weighted(0.4, coding).prop_map(|coding| {
         coding.map(|((data, parity, tail), timer_us, gaps, eager, history)| Coding {
-            code: Code { data, parity, tail: tail.map(Bytes::new) },
+            code: FlowCoding { data, parity, tail: tail.map(Bytes::new) },
             block_timer: timer_us.map(Span::from_us),
             gaps,
             eager,
@@ -166,7 +168,7 @@ pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
 
 /// Removes the laws of subflows.
 pub(crate) fn one_law(setup: &mut Setup) {
-    if let PathChoice::UnoLb(unolb) = &mut setup.host.path {
+    if let LoadBalancing::UnoLb(unolb) = &mut setup.host.path {
         unolb.own_laws = false;
     }
 }
@@ -179,23 +181,23 @@ pub(crate) fn uncoded(setup: &mut Setup) {
 
 /// Anything that can be simulated in a moment. All flows can end before the stop.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    case_with((10_000..150_000u64).boxed(), Just(Gate::default()).boxed(), credits().boxed())
+    case_with((10_000..150_000u64).boxed(), Just(IngressLimit::default()).boxed(), credits().boxed())
 }
 
 /// The same, with buffers, gates and credit queues of ports from here.
 pub(crate) fn case_with(
     buffer: BoxedStrategy<u64>,
-    gate: BoxedStrategy<Gate>,
+    gate: BoxedStrategy<IngressLimit>,
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, (path(), any::<bool>()), any::<bool>(), coding());
-    (network(buffer, gate, credits), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
+    (network(buffer, gate, credits), flows, host, 0..LawKind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, (path, symmetric), timeouts_cut, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let mut last_of = BTreeMap::new();
-            let mut causes = Causes::default();
+            let mut causes = Dependencies::default();
             let specs: Vec<FlowSpec> = (0u32..)
                 .zip(flows)
                 .map(|(index, (src, other, size, start_us, after))| {
@@ -207,15 +209,15 @@ pub(crate) fn case_with(
                     let start = match index.checked_sub(1) {
                         // Two in three wait for an earlier flow of their own, too, if there is one; one in five for any other's end.
                         Some(previous) if answers => {
-                            let own = last_of.get(&src).copied().filter(|_| after > 1).map(Cause::Begun);
-                            let other = (after == 4).then(|| Cause::Complete(FlowId(other % index)));
-                            let all = [Cause::Received(FlowId(previous))].into_iter().chain(own).chain(other);
+                            let own = last_of.get(&src).copied().filter(|_| after > 1).map(Dependency::Begun);
+                            let other = (after == 4).then(|| Dependency::Complete(FlowId(other % index)));
+                            let all = [Dependency::Received(FlowId(previous))].into_iter().chain(own).chain(other);
                             causes.start(all, Span::from_us(start_us as i64 % 3))
                         }
                         // Every third of these waits until another has come anywhere, too, and computes.
                         Some(previous) if after == 0 => {
-                            let came = (start_us % 3 == 0).then(|| Cause::Received(FlowId(other % index)));
-                            let all = [Cause::Complete(FlowId(previous))].into_iter().chain(came);
+                            let came = (start_us % 3 == 0).then(|| Dependency::Received(FlowId(other % index)));
+                            let all = [Dependency::Complete(FlowId(previous))].into_iter().chain(came);
                             causes.start(all, Span::from_us(came.map_or(0, |_| start_us as i64 % 20)))
                         }
                         _ => Start::At(Time::from_us(start_us)),
@@ -224,7 +226,7 @@ pub(crate) fn case_with(
                     // Where flows are coded, three in four are.
                     let coded = coding.is_some() && index % 4 > 0;
                     // Half of them keep their connections, where that is possible.
-                    let kept = index % 4 < 2 && !Kind::ALL[kind].info().credits;
+                    let kept = index % 4 < 2 && !LawKind::ALL[kind].info().credits;
                     FlowSpec { start, coded, kept, ..super::flow(src, dst, size) }
                 })
                 .collect();
@@ -263,9 +265,9 @@ pub(crate) fn case_with(
                 intra_rtt: Span::from_us(14),
                 causes,
                 modules: Vec::new(),
-                ties: experiment::Ties::default(),
+                ties: experiment::TieBreak::default(),
             };
-            let kind = Kind::ALL[kind];
+            let kind = LawKind::ALL[kind];
             // In a seventh of the cases receivers' hosts send credits.
             let gives = seed.is_multiple_of(7) && !kind.info().credits;
             if gives {
@@ -311,9 +313,9 @@ fn failing(network: Network, seed: u64) -> (Network, Routes) {
 }
 
 /// A gate: of no use to ports with queues of their own.
-fn gate() -> impl Strategy<Value = Gate> {
+fn gate() -> impl Strategy<Value = IngressLimit> {
     let headroom = prop_oneof![Just(0), 0..20_000u64, 20_000..100_000u64];
-    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(off, hysteresis, headroom)| Gate {
+    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(off, hysteresis, headroom)| IngressLimit {
         off,
         hysteresis: Bytes::new(hysteresis),
         headroom: Bytes::new(headroom),

@@ -1,12 +1,12 @@
 //! A switch that shares its buffer, by simple means: the bytes held by a cable are found by scanning all packets in the
-//! switch. It follows the documentation of `fabric::Switch`, `fabric::Gate` and `fabric::SharedSwitch`.
+//! switch. It follows the documentation of `fabric::Switch`, `fabric::IngressLimit` and `fabric::SharedSwitch`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use engine::{Body, Header, Kind, Packet};
+use engine::{Body, BodyKind, ForwardingHeader, Packet};
 use experiment::{LinkOutcome, Setup, SwitchOutcome};
 use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId, PortConfig, Switch};
-use units::{Bytes, Serializer, Span, Time};
+use units::{Bytes, PrecomputedRate, Span, Time};
 
 use super::oracle::{PHANTOM, buffer, count, draw, exact, lasts, long, marker, salt};
 
@@ -19,7 +19,7 @@ struct Lying {
 }
 
 #[derive(Default)]
-struct Port {
+struct SlowPort {
     queues: [VecDeque<Lying>; CLASSES],
     busy_until: Time,
     /// Transmission time of the packet that was served last, by its bytes.
@@ -46,7 +46,7 @@ pub(crate) struct SlowSwitch<'a> {
     node: NodeId,
     config: Switch,
     first_link: u32,
-    ports: Vec<Port>,
+    ports: Vec<SlowPort>,
     /// (port, class) of cables with packets above their limit.
     full: BTreeSet<(usize, usize)>,
     /// Bytes of a cable's packets, by (port, class), that are booked on its headroom.
@@ -63,7 +63,7 @@ impl<'a> SlowSwitch<'a> {
             node,
             config,
             first_link: links.start,
-            ports: links.map(|_| Port::default()).collect(),
+            ports: links.map(|_| SlowPort::default()).collect(),
             full: BTreeSet::new(),
             headroom: BTreeMap::new(),
             most_held: 0,
@@ -81,13 +81,13 @@ impl<'a> SlowSwitch<'a> {
 
     /// Returns the service time of a waiting packet.
     fn service(&self, port: usize, packet: &Packet) -> Span {
-        exact(Serializer::new(self.port_config(port).rate), packet.size.into())
+        exact(PrecomputedRate::new(self.port_config(port).rate), packet.size.into())
     }
 
     /// A packet's class at a port.
     fn class(&self, port: usize, packet: &Packet) -> usize {
         match packet.kind() {
-            Kind::Pause | Kind::Resume | Kind::Feedback => 0,
+            BodyKind::Pause | BodyKind::Resume | BodyKind::Feedback => 0,
             _ if self.port_config(port).control_priority && packet.arrival().control => 0,
             _ => usize::from(packet.class()).max(1),
         }
@@ -138,8 +138,8 @@ impl<'a> SlowSwitch<'a> {
     /// A packet arrives over the cable of port `from` and is to leave by `to`.
     pub(crate) fn arrive(&mut self, from: usize, to: LinkId, packet: Packet, wishes: &mut Vec<Wish>) {
         let (now, to) = (packet.time, (to.0 - self.first_link) as usize);
-        if matches!(packet.kind(), Kind::Pause | Kind::Resume) {
-            self.stop_or_go(from, usize::from(packet.class()), packet.kind() == Kind::Pause, now, wishes);
+        if matches!(packet.kind(), BodyKind::Pause | BodyKind::Resume) {
+            self.stop_or_go(from, usize::from(packet.class()), packet.kind() == BodyKind::Pause, now, wishes);
             return;
         }
         let class = self.class(to, &packet);
@@ -149,7 +149,7 @@ impl<'a> SlowSwitch<'a> {
         }
         let size = u64::from(packet.size);
         let config = self.port_config(to);
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         let waiting: Span =
             self.ports[to].queues.iter().flatten().map(|it| exact(serializer, it.packet.size.into())).sum();
         let backlog = waiting + self.ports[to].busy_until.saturating_since(now);
@@ -202,7 +202,8 @@ impl<'a> SlowSwitch<'a> {
     fn tell(&mut self, cable: usize, class: usize, asked: bool, now: Time, wishes: &mut Vec<Wish>) {
         let asks = self.asks(cable, class);
         let Some(pfc) = self.config.pfc.filter(|_| asks != asked) else { return };
-        let header = Header { time: now, size: pfc.frame as u16, class: class as u8, ..Header::default() };
+        let header =
+            ForwardingHeader { time: now, size: pfc.frame as u16, class: class as u8, ..ForwardingHeader::default() };
         let packet = Packet::new(header, if asks { Body::Pause } else { Body::Resume });
         self.join(cable, Lying { packet, booked: None, marked: false }, wishes);
     }
@@ -227,7 +228,7 @@ impl<'a> SlowSwitch<'a> {
     /// A packet joins a port's queue, or leaves at once where nothing is before it.
     fn join(&mut self, to: usize, mut lying: Lying, wishes: &mut Vec<Wish>) {
         let config = self.port_config(to);
-        let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
+        let is_frame = |it: &Lying| matches!(it.packet.kind(), BodyKind::Pause | BodyKind::Resume);
         let of_class = |it: &&mut Lying| is_frame(it) && it.packet.class() == lying.packet.class();
         if is_frame(&lying)
             && let Some(waits) = self.ports[to].queues[0].iter_mut().find(of_class)
@@ -236,15 +237,15 @@ impl<'a> SlowSwitch<'a> {
             *waits = lying;
             return;
         }
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         let salt = salt(self.setup, self.link(to));
-        let arrival = fabric::Item::arrival(&lying.packet);
+        let arrival = fabric::QueueItem::arrival(&lying.packet);
         let now = arrival.now;
         let class = self.class(to, &lying.packet);
         let before = self.before(to, class);
         let port = &mut self.ports[to];
         if let Some(phantom) = &config.phantom {
-            let drain = Serializer::new(config.rate.scaled(phantom.drain));
+            let drain = PrecomputedRate::new(config.rate.scaled(phantom.drain));
             let backlog = port.phantom_empty_at.saturating_since(now);
             lying.marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             let full = long(drain, phantom.size);
@@ -261,7 +262,7 @@ impl<'a> SlowSwitch<'a> {
             lying.marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
         }
         lying.marked &= arrival.ecn_capable;
-        let may_leave = |it: &Port, class: usize| !it.stopped[class] && !it.queues[class].is_empty();
+        let may_leave = |it: &SlowPort, class: usize| !it.stopped[class] && !it.queues[class].is_empty();
         let at_once =
             port.busy_until < now && !port.stopped[class] && !(0..CLASSES).any(|class| may_leave(port, class));
         if at_once {
@@ -307,17 +308,17 @@ impl<'a> SlowSwitch<'a> {
 
     fn serve(&mut self, port: usize, class: usize, lying: &Lying, now: Time, wishes: &mut Vec<Wish>) {
         let (config, link) = (self.port_config(port), self.link(port));
-        let serializer = Serializer::new(config.rate);
+        let serializer = PrecomputedRate::new(config.rate);
         let salt = salt(self.setup, link);
         let Lying { mut packet, booked, mut marked } = *lying;
-        let came = fabric::Item::arrival(&packet);
+        let came = fabric::QueueItem::arrival(&packet);
         if config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now, ..came };
             marked = config
                 .ecn
                 .is_some_and(|ecn| marker(&ecn, serializer).marks(self.before(port, class), || draw(salt, &at)));
             if let Some(phantom) = &config.phantom {
-                let drain = Serializer::new(config.rate.scaled(phantom.drain));
+                let drain = PrecomputedRate::new(config.rate.scaled(phantom.drain));
                 let backlog = self.ports[port].phantom_empty_at.saturating_since(now);
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &at));
             }
@@ -366,7 +367,7 @@ impl<'a> SlowSwitch<'a> {
 
     /// The links out, pauses counted until `end`.
     pub(crate) fn links(&self, end: Time) -> Vec<LinkOutcome> {
-        let link = |port: &Port| {
+        let link = |port: &SlowPort| {
             let lasting = if port.stopped.contains(&true) { end.since(port.stopped_since) } else { Span::ZERO };
             let paused = port.counters.paused + lasting;
             LinkOutcome { paused, losses: port.losses.count(), ..port.counters }

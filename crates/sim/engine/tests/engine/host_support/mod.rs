@@ -4,41 +4,41 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::host::Wire;
-use engine::{Body, Packet, Report};
-use laws::{Ack, Acted, ControlLaw, Hop, Loss, LossCause, Notification, Permit};
+use engine::host::Nic;
+use engine::{Body, Packet, TelemetrySlot};
+use laws::{Ack, ControlLaw, Hop, LawActions, Loss, LossCause, Notification, SendLimits};
 use units::{Bytes, Rate, Span, Time};
 
 /// A NIC that keeps its packets, and sends a packet in 100 ns.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct RecordingNic {
     pub(crate) packets: Vec<Packet>,
-    pub(crate) reports: Vec<Report>,
-    pub(crate) forgotten: Vec<Report>,
+    pub(crate) reports: Vec<TelemetrySlot>,
+    pub(crate) forgotten: Vec<TelemetrySlot>,
     pub(crate) hops: Vec<Hop>,
     pub(crate) idle_at: Time,
 }
 
-impl Wire for Kept {
+impl Nic for RecordingNic {
     fn idle_at(&self) -> Time {
         self.idle_at
     }
 
     fn transmit(&mut self, packet: Packet) {
-        self.transmit_with(packet, Report::NONE);
+        self.transmit_with(packet, TelemetrySlot::NONE);
     }
 
-    fn transmit_with(&mut self, packet: Packet, report: Report) {
+    fn transmit_with(&mut self, packet: Packet, report: TelemetrySlot) {
         self.idle_at = self.idle_at.max(packet.time) + Span::from_ns(100);
         self.packets.push(packet);
         self.reports.push(report);
     }
 
-    fn hops(&self, _: Report) -> &[Hop] {
+    fn hops(&self, _: TelemetrySlot) -> &[Hop] {
         &self.hops
     }
 
-    fn forget(&mut self, report: Report) {
+    fn forget(&mut self, report: TelemetrySlot) {
         self.forgotten.push(report);
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn number(packet: &Packet) -> u32 {
 
 /// Feedback that a law received.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Told {
+pub(crate) enum LawFeedback {
     Ack { now: Time, rtt: Span, acked: u64, marked: u64, hops: usize },
     Loss { now: Time, lost: u64, cause: LossCause },
     Cnp(Time),
@@ -65,8 +65,8 @@ pub(crate) enum Told {
 
 /// A law with settable limits that records its feedback, and sets a timer when it receives marks.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Witness {
-    pub(crate) told: Rc<RefCell<Vec<Told>>>,
+pub(crate) struct WitnessLaw {
+    pub(crate) told: Rc<RefCell<Vec<LawFeedback>>>,
     pub(crate) window: u64,
     /// The rate at first, and from the first acknowledgement on.
     pub(crate) rates: Option<(Rate, Rate)>,
@@ -76,20 +76,20 @@ pub(crate) struct Witness {
     pub(crate) heard: bool,
 }
 
-impl Witness {
+impl WitnessLaw {
     pub(crate) fn new(window: u64) -> Self {
         Self { window, ..Self::default() }
     }
 
-    fn say(&self, told: Told) {
+    fn say(&self, told: LawFeedback) {
         self.told.borrow_mut().push(told);
     }
 }
 
-impl ControlLaw for Witness {
+impl ControlLaw for WitnessLaw {
     fn on_ack(&mut self, ack: &Ack) {
         self.heard = true;
-        self.say(Told::Ack {
+        self.say(LawFeedback::Ack {
             now: ack.now,
             rtt: ack.rtt,
             acked: ack.acked.get(),
@@ -99,25 +99,25 @@ impl ControlLaw for Witness {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.say(Told::Loss { now: loss.now, lost: loss.lost.get(), cause: loss.cause });
+        self.say(LawFeedback::Loss { now: loss.now, lost: loss.lost.get(), cause: loss.cause });
     }
 
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::Cnp { now } => {
-                self.say(Told::Cnp(now));
+                self.say(LawFeedback::Cnp(now));
                 self.timer = self.timer_after.map(|after| now + after);
             }
-            Notification::DirectCnp { now } => self.say(Told::DirectCnp(now)),
+            Notification::DirectCnp { now } => self.say(LawFeedback::DirectCnp(now)),
             Notification::DirectInt { now, sent_at, hops } => {
-                self.say(Told::DirectInt { now, sent_at, hops: hops.len() });
+                self.say(LawFeedback::DirectInt { now, sent_at, hops: hops.len() });
             }
             _ => {}
         }
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.say(Told::Timer(now));
+        self.say(LawFeedback::Timer(now));
         self.timer = None;
     }
 
@@ -125,16 +125,16 @@ impl ControlLaw for Witness {
         self.timer.unwrap_or(Time::NEVER)
     }
 
-    fn retimes(&self) -> bool {
+    fn rate_change_is_immediate(&self) -> bool {
         self.retimes
     }
 
-    fn permit(&self) -> Permit {
+    fn send_limits(&self) -> SendLimits {
         let rate = self.rates.map_or(Rate::MAX, |(first, then)| if self.heard { then } else { first });
-        Permit { window: Bytes::new(self.window), pacing: rate }
+        SendLimits { window: Bytes::new(self.window), pacing: rate }
     }
 
-    fn acted(&self) -> Acted {
-        Acted::default()
+    fn acted(&self) -> LawActions {
+        LawActions::default()
     }
 }

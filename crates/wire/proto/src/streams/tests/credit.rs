@@ -117,11 +117,12 @@ fn limits_of_streams_may_come_late() {
     for id in &all[..8] {
         assert_eq!(flood.receiver.read(*id, &mut vec![0; WINDOW as usize]).unwrap().bytes as u64, WINDOW);
     }
-    let packets: Vec<Packet> = core::iter::from_fn(|| Packet::next(&mut flood.receiver, LONGEST_CONTROL)).collect();
+    let packets: Vec<StreamPacket> =
+        core::iter::from_fn(|| StreamPacket::next(&mut flood.receiver, MAX_CONTROL)).collect();
     let (last, late): (Vec<_>, Vec<_>) = packets.iter().partition(|packet| packet.controls.contains(&Control::MaxData));
     assert_eq!((last.len(), late.len()), (1, 8));
     for packet in last.into_iter().chain(late) {
-        assert_eq!(take(&mut flood.sender, &packet.payload), Ok(Taken::Yes));
+        assert_eq!(take(&mut flood.sender, &packet.payload), Ok(FrameResult::Yes));
         packet.acked(&mut flood.receiver);
         flood.go_on();
     }
@@ -156,17 +157,17 @@ fn limits_are_told_seldom_while_there_is_enough() {
 }
 
 #[derive(Clone, Debug)]
-enum Op {
+enum CreditOp {
     Open,
     Read { stream: usize, most: usize },
     Stop(usize),
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = CreditOp> {
     prop_oneof![
-        3 => Just(Op::Open),
-        3 => (0usize..40, 1usize..300_000).prop_map(|(stream, most)| Op::Read { stream, most }),
-        1 => (0usize..40).prop_map(Op::Stop),
+        3 => Just(CreditOp::Open),
+        3 => (0usize..40, 1usize..300_000).prop_map(|(stream, most)| CreditOp::Read { stream, most }),
+        1 => (0usize..40).prop_map(CreditOp::Stop),
     ]
 }
 
@@ -183,13 +184,13 @@ proptest! {
         for op in ops {
             let at = |flood: &Flood, stream: usize| flood.read.keys().nth(stream % flood.read.len().max(1)).copied();
             match op {
-                Op::Open => drop(flood.open()),
-                Op::Read { stream, most } => {
+                CreditOp::Open => drop(flood.open()),
+                CreditOp::Read { stream, most } => {
                     if let Some(id) = at(&flood, stream) {
                         flood.read(id, most);
                     }
                 }
-                Op::Stop(stream) => {
+                CreditOp::Stop(stream) => {
                     if let Some(id) = at(&flood, stream) {
                         flood.stop(id);
                     }

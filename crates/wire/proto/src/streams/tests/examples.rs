@@ -4,8 +4,8 @@ use super::*;
 use crate::assembler::PIECE_COST;
 use alloc::string::ToString;
 
-const CALLERS: StreamId = StreamId::new(Side::Caller, Direction::Both, 0);
-const CALLERS_ONE_WAY: StreamId = StreamId::new(Side::Caller, Direction::OneWay, 0);
+const CALLERS: StreamId = StreamId::new(Side::Client, Direction::Both, 0);
+const CALLERS_ONE_WAY: StreamId = StreamId::new(Side::Client, Direction::OneWay, 0);
 const LISTENERS: StreamId = StreamId::new(Side::Listener, Direction::Both, 0);
 const LISTENERS_ONE_WAY: StreamId = StreamId::new(Side::Listener, Direction::OneWay, 0);
 
@@ -13,7 +13,7 @@ const LISTENERS_ONE_WAY: StreamId = StreamId::new(Side::Listener, Direction::One
 fn listener(frames: &[StreamFrame]) -> Streams {
     let (_, mut listener) = pair(LIMITS, 1000);
     for frame in frames {
-        assert_eq!(listener.on_stream(frame), Ok(Taken::Yes));
+        assert_eq!(listener.on_stream(frame), Ok(FrameResult::Yes));
     }
     listener
 }
@@ -22,7 +22,7 @@ fn listener(frames: &[StreamFrame]) -> Streams {
 fn numbers_say_who_opened_a_stream_and_which_way_it_goes() {
     assert_eq!([CALLERS, LISTENERS, CALLERS_ONE_WAY, LISTENERS_ONE_WAY].map(StreamId::number), [0, 1, 2, 3]);
     let id = StreamId::new(Side::Listener, Direction::OneWay, (1 << 60) - 1);
-    assert_eq!((id.number(), StreamId::from(id.number())), (varint::MOST, id));
+    assert_eq!((id.number(), StreamId::from(id.number())), (varint::MAX, id));
     assert_eq!((id.opened_by(), id.direction(), id.nth()), (Side::Listener, Direction::OneWay, (1 << 60) - 1));
 }
 
@@ -54,7 +54,7 @@ fn who_may_not_send_is_told() {
 fn limits_hold() {
     let mut listener = listener(&[piece(CALLERS, 399, b"a")]);
     let too_many = |stream| StreamError::TooManyStreams { stream, allowed: 4 };
-    for id in [StreamId::new(Side::Caller, Direction::Both, 4), StreamId::from(varint::MOST - 3)] {
+    for id in [StreamId::new(Side::Client, Direction::Both, 4), StreamId::from(varint::MAX - 3)] {
         assert_eq!(listener.on_stream(&piece(id, 0, b"")), Err(too_many(id.number())));
         assert_eq!(listener.on_stop(id.number(), 0), Err(too_many(id.number())));
     }
@@ -65,13 +65,13 @@ fn limits_hold() {
     assert_eq!(listener.on_stream(&piece(CALLERS, 399, b"ab")), Err(too_far));
     assert_eq!(listener.on_reset(0, 0, 401), Err(too_far));
     assert_eq!(too_far.code(), FLOW);
-    let most = StreamError::TooManyStreamBytes { stream: 0, end: varint::MOST, allowed: 400 };
-    assert_eq!(listener.on_stream(&piece(CALLERS, varint::MOST, b"")), Err(most));
-    assert_eq!(listener.on_reset(0, 0, varint::MOST), Err(most));
+    let most = StreamError::TooManyStreamBytes { stream: 0, end: varint::MAX, allowed: 400 };
+    assert_eq!(listener.on_stream(&piece(CALLERS, varint::MAX, b"")), Err(most));
+    assert_eq!(listener.on_reset(0, 0, varint::MAX), Err(most));
 
     // 400 on one stream, 400 on another, 200 on a third.
     assert_eq!(listener.on_reset(2, 0, 400), Ok(()));
-    assert_eq!(listener.on_stream(&piece(StreamId::from(4), 199, b"a")), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(StreamId::from(4), 199, b"a")), Ok(FrameResult::Yes));
     let too_much = StreamError::TooManyBytes { stream: 4, new: 1, allowed: 0 };
     assert_eq!(listener.on_stream(&piece(StreamId::from(4), 199, b"ab")), Err(too_much));
     assert_eq!(listener.on_reset(4, 0, 201), Err(StreamError::TooManyBytes { stream: 4, new: 1, allowed: 0 }));
@@ -118,7 +118,7 @@ fn a_stream_that_contradicts_itself_is_told() {
     let mut reset = listener(&[]);
     assert_eq!(reset.on_reset(0, 9, 3), Ok(()));
     assert_eq!(reset.on_stream(&of_message(CALLERS, 2, 0, b"")), Err(changed(3, 2)));
-    assert_eq!(reset.on_stream(&of_message(CALLERS, 4, 0, b"")), Ok(Taken::Yes));
+    assert_eq!(reset.on_stream(&of_message(CALLERS, 4, 0, b"")), Ok(FrameResult::Yes));
 }
 
 /// After an error nothing has changed, so data in order can still be read.
@@ -166,7 +166,7 @@ fn what_cannot_be_written_is_told() {
 #[test]
 fn messages_have_their_length() {
     let (mut caller, mut listener) = pair(LIMITS, 1000);
-    assert_eq!(caller.open_message(varint::MOST + 1), None);
+    assert_eq!(caller.open_message(varint::MAX + 1), None);
     let id = caller.open_message(5).unwrap();
     assert!(id.is_one_way());
     assert_eq!(caller.write(id, b"abcdef"), Err(WriteError::TooLong { written: 6, total: 5 }));
@@ -187,7 +187,7 @@ fn messages_have_their_length() {
     settle(&mut caller, &mut listener);
     assert_eq!(listener.total(empty), Some(0));
     assert!(events(&mut listener).contains(&StreamEvent::Readable(empty)));
-    assert_eq!(listener.read(empty, &mut []), Ok(Read { bytes: 0, ends: true }));
+    assert_eq!(listener.read(empty, &mut []), Ok(ReadResult { bytes: 0, ends: true }));
     assert_eq!(events(&mut caller), [StreamEvent::Delivered(id), StreamEvent::Delivered(empty)]);
     for id in [id, empty] {
         assert_eq!(listener.accept(), Some(id));
@@ -211,7 +211,7 @@ fn what_cannot_be_read_is_told() {
 
     caller.write(id, b"abc").unwrap();
     settle(&mut caller, &mut listener);
-    assert_eq!(listener.read(id, &mut []), Ok(Read { bytes: 0, ends: false }));
+    assert_eq!(listener.read(id, &mut []), Ok(ReadResult { bytes: 0, ends: false }));
     caller.reset(id, 7).unwrap();
     settle(&mut caller, &mut listener);
     assert_eq!(listener.read(id, &mut [0]), Err(ReadError::Reset { code: 7 }));
@@ -295,9 +295,9 @@ fn room_is_told_when_there_is_enough() {
     let id = caller.open(Direction::OneWay).unwrap();
     assert_eq!(caller.write(id, &[1; 101]), Ok(100));
     let chunk = caller.put_frame(&mut Vec::new(), 1000).unwrap();
-    caller.acked(&Chunk { len: 11, ..chunk });
+    caller.acked(&StreamChunk { len: 11, ..chunk });
     assert_eq!(events(&mut caller), []);
-    caller.acked(&Chunk { len: 12, ..chunk });
+    caller.acked(&StreamChunk { len: 12, ..chunk });
     assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
     caller.acked(&chunk);
     // The application has not tried again.
@@ -342,20 +342,20 @@ fn late_frames_of_a_message_that_was_reset_are_no_error() {
 
     let mut told = listener(&[of_message(id, 100, 5, b"f")]);
     told.on_reset(id.number(), 7, 20).unwrap();
-    assert_eq!(late(&mut told), Ok(Taken::Yes));
+    assert_eq!(late(&mut told), Ok(FrameResult::Yes));
     assert_eq!(told.read(id, &mut [0]), Err(ReadError::Reset { code: 7 }));
     // The event waits, so the stream is not forgotten.
     assert_eq!(told.receiving.len(), 1);
-    assert_eq!(late(&mut told), Ok(Taken::Yes));
+    assert_eq!(late(&mut told), Ok(FrameResult::Yes));
 
     let mut stopped = listener(&[of_message(id, 100, 0, b"a")]);
     stopped.stop_sending(id, 8).unwrap();
     stopped.on_reset(id.number(), 8, 20).unwrap();
     assert_eq!(stopped.receiving.len(), 1);
-    assert_eq!(late(&mut stopped), Ok(Taken::Yes));
+    assert_eq!(late(&mut stopped), Ok(FrameResult::Yes));
     for end in [&mut told, &mut stopped] {
         assert_eq!(events(end), [StreamEvent::Opened]);
-        assert_eq!(late(end), Ok(Taken::Yes));
+        assert_eq!(late(end), Ok(FrameResult::Yes));
         assert_eq!(end.accept(), Some(id));
         assert_eq!((end.received, end.consumed, end.receiving.len()), (20, 20, 0));
     }
@@ -376,10 +376,10 @@ fn frames_of_forgotten_streams_are_ignored() {
     check_forgotten(&caller);
     check_forgotten(&listener);
     assert!(caller.is_delivered(id));
-    assert!(!caller.is_delivered(StreamId::new(Side::Caller, Direction::OneWay, 1)));
+    assert!(!caller.is_delivered(StreamId::new(Side::Client, Direction::OneWay, 1)));
     assert!(!caller.is_delivered(LISTENERS) && !caller.is_delivered(LISTENERS_ONE_WAY));
 
-    assert_eq!(listener.on_stream(&piece(id, 300, b"abc")), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(id, 300, b"abc")), Ok(FrameResult::Yes));
     assert_eq!(listener.on_reset(id.number(), 0, 900), Ok(()));
     assert_eq!(caller.on_stop(id.number(), 0), Ok(()));
     assert_eq!(caller.on_max_stream_data(id.number(), 900), Ok(()));
@@ -392,7 +392,7 @@ fn frames_of_forgotten_streams_are_ignored() {
 #[test]
 fn streams_open_those_before_them() {
     let mut listener = listener(&[]);
-    let nth = |nth| StreamId::new(Side::Caller, Direction::Both, nth);
+    let nth = |nth| StreamId::new(Side::Client, Direction::Both, nth);
     listener.on_blocked(Some(nth(3).number())).unwrap();
     assert_eq!(events(&mut listener), [StreamEvent::Opened]);
     assert_eq!(listener.receiving.len(), 1);
@@ -412,11 +412,11 @@ fn streams_are_allowed_in_time() {
     let mut listener = listener(&[]);
     let mut told = Vec::new();
     let use_up = |listener: &mut Streams, nth| {
-        let id = StreamId::new(Side::Caller, Direction::OneWay, nth);
+        let id = StreamId::new(Side::Client, Direction::OneWay, nth);
         listener.on_stream(&last(id, 0, b"")).unwrap();
         listener.read(id, &mut []).unwrap();
         events(listener);
-        Packet::next(listener, 1200).map(|packet| packet.controls)
+        StreamPacket::next(listener, 1200).map(|packet| packet.controls)
     };
     for nth in 0..6 {
         told.push(use_up(&mut listener, nth).is_some());
@@ -425,7 +425,7 @@ fn streams_are_allowed_in_time() {
     assert_eq!(listener.peers[1].raise(), 10);
     // Streams that stay open use up the limit: then each one that ends permits another one.
     let open = |listener: &mut Streams, nth| {
-        listener.on_blocked(Some(StreamId::new(Side::Caller, Direction::OneWay, nth).number())).unwrap();
+        listener.on_blocked(Some(StreamId::new(Side::Client, Direction::OneWay, nth).number())).unwrap();
     };
     (6..9).for_each(|nth| open(&mut listener, nth));
     for nth in 9..15 {
@@ -495,16 +495,16 @@ fn lost_bytes_go_before_new_ones() {
     assert_eq!((again.stream, again.offset, again.len), (ids[1], 0, 200));
     assert_eq!(caller.put_frame(&mut Vec::new(), 5000), None);
     // Bytes acknowledged in between are not sent again.
-    caller.acked(&Chunk { offset: 50, len: 50, ..again });
+    caller.acked(&StreamChunk { offset: 50, len: 50, ..again });
     caller.lost(&again);
-    caller.acked(&Chunk { offset: 120, len: 10, ..again });
+    caller.acked(&StreamChunk { offset: 120, len: 10, ..again });
     assert_eq!(caller.pending(), (140, false));
     let parts: Vec<_> = core::iter::from_fn(|| caller.put_frame(&mut Vec::new(), 5000)).collect();
     let parts: Vec<_> = parts.iter().map(|part| (part.offset, part.len)).collect();
     assert_eq!(parts, [(0, 50), (100, 20), (130, 70)]);
     check(&caller);
 
-    assert_eq!(take(&mut listener, &payload), Ok(Taken::Yes));
+    assert_eq!(take(&mut listener, &payload), Ok(FrameResult::Yes));
     let controls: Vec<_> = core::iter::from_fn(|| caller.next_control()).collect();
     let blocked = |stream| Control::Blocked(stream);
     assert_eq!(controls, [blocked(None)]);
@@ -540,7 +540,7 @@ fn pending_tells_what_can_be_sent_and_whether_it_ends() {
     // An end without bytes.
     while caller.put_frame(&mut Vec::new(), 100).is_some() {}
     assert_eq!((caller.pending(), caller.has_pending()), ((0, true), false));
-    caller.lost(&Chunk { stream: id, offset: 300, len: 0, ends: true, again: false, counted: true });
+    caller.lost(&StreamChunk { stream: id, offset: 300, len: 0, ends: true, again: false, counted: true });
     assert_eq!((caller.pending(), caller.has_pending()), ((0, true), true));
     check(&caller);
 }
@@ -551,9 +551,9 @@ fn a_packet_is_rebuilt_as_it_was() {
     let id = caller.open_message(300).unwrap();
     caller.write(id, &(0..=255).collect::<Vec<u8>>()).unwrap();
     caller.write(id, &[7; 44]).unwrap();
-    let packets: Vec<Packet> = core::iter::from_fn(|| Packet::next(&mut caller, 100)).collect();
+    let packets: Vec<StreamPacket> = core::iter::from_fn(|| StreamPacket::next(&mut caller, 100)).collect();
     assert!(packets.len() == 4 && packets[..3].iter().all(|packet| !packet.chunks[0].counted));
-    let again = |caller: &Streams, packet: &Packet| {
+    let again = |caller: &Streams, packet: &StreamPacket| {
         let mut payload = vec![];
         packet.chunks.iter().all(|chunk| caller.put_again(chunk, &mut payload)).then_some(payload)
     };
@@ -568,7 +568,7 @@ fn a_packet_is_rebuilt_as_it_was() {
     for packet in &packets[1..] {
         assert_eq!(again(&caller, packet).as_ref(), Some(&packet.payload));
     }
-    let ahead = Chunk { offset: 299, len: 2, ..packets[3].chunks[0] };
+    let ahead = StreamChunk { offset: 299, len: 2, ..packets[3].chunks[0] };
     assert!(!caller.put_again(&ahead, &mut Vec::new()));
     for packet in &packets {
         take(&mut listener, &packet.payload).unwrap();
@@ -576,7 +576,7 @@ fn a_packet_is_rebuilt_as_it_was() {
     assert_eq!(read_all(&mut listener, id).0.len(), 300);
     caller.reset(id, 1).unwrap();
     assert_eq!(again(&caller, &packets[1]), None);
-    assert!(!caller.put_again(&Chunk { stream: CALLERS, ..ahead }, &mut Vec::new()));
+    assert!(!caller.put_again(&StreamChunk { stream: CALLERS, ..ahead }, &mut Vec::new()));
 }
 
 #[test]
@@ -597,7 +597,7 @@ fn frames_fit_where_they_are_put() {
         assert_eq!((frame.offset, frame.data.len()), (chunk.offset, chunk.len as usize));
         assert_eq!((frame.ends, frame.counted), (chunk.ends, chunk.counted));
         assert_eq!(chunk.ends, chunk.end() == 100);
-        caller.lost(&Chunk { offset: 0, len: 100, ends: true, ..chunk });
+        caller.lost(&StreamChunk { offset: 0, len: 100, ends: true, ..chunk });
     }
 }
 
@@ -659,14 +659,14 @@ fn streams_of_the_peer_wait_for_its_limits() {
 /// Checks that numbers near the maximum of a varint do not overflow.
 #[test]
 fn numbers_near_the_top_are_counted() {
-    let most = varint::MOST;
+    let most = varint::MAX;
     let all = Limits { max_data: most, max_stream_data: most, max_streams_bidi: 1 << 32, max_streams_uni: 1 << 32 };
     let (mut caller, mut listener) = pair(all, u64::MAX);
-    let id = StreamId::new(Side::Caller, Direction::OneWay, (1 << 32) - 1);
-    assert_eq!(listener.on_stream(&of_message(id, most, most - 1, b"z")), Ok(Taken::Yes));
+    let id = StreamId::new(Side::Client, Direction::OneWay, (1 << 32) - 1);
+    assert_eq!(listener.on_stream(&of_message(id, most, most - 1, b"z")), Ok(FrameResult::Yes));
     assert_eq!(listener.total(id), Some(most));
     assert_eq!(listener.peers[1].held(), 1);
-    let other = StreamId::new(Side::Caller, Direction::OneWay, 0);
+    let other = StreamId::new(Side::Client, Direction::OneWay, 0);
     let too_much = StreamError::TooManyBytes { stream: 2, new: 1, allowed: 0 };
     assert_eq!(listener.on_stream(&piece(other, 0, b"a")), Err(too_much));
     check(&listener);
@@ -675,7 +675,7 @@ fn numbers_near_the_top_are_counted() {
     while let Some(control) = listener.next_control() {
         let mut payload = vec![];
         assert!(listener.put_control(control, &mut payload));
-        assert!(payload.len() <= LONGEST_CONTROL);
+        assert!(payload.len() <= MAX_CONTROL);
     }
     assert_eq!(listener.max_received, most);
     assert_eq!(listener.on_stream(&piece(other, 0, b"a")), Err(too_much));
@@ -700,11 +700,11 @@ fn numbers_near_the_top_are_counted() {
 fn single_bytes_ahead_are_bounded() {
     let limits = Limits { max_data: 40_000, max_stream_data: 10_000, max_streams_bidi: 4, max_streams_uni: 4 };
     let (_, mut listener) = pair(limits, 1000);
-    let id = |nth| StreamId::new(Side::Caller, Direction::OneWay, nth);
+    let id = |nth| StreamId::new(Side::Client, Direction::OneWay, nth);
     let mut taken = [0; 4];
     for offset in 1..10_000 {
         for (nth, taken) in taken.iter_mut().enumerate() {
-            *taken += u32::from(listener.on_stream(&piece(id(nth as u64), offset, b"a")) == Ok(Taken::Yes));
+            *taken += u32::from(listener.on_stream(&piece(id(nth as u64), offset, b"a")) == Ok(FrameResult::Yes));
         }
     }
     // A stream keeps data that counts twice its window; so do four, within the connection's limit.
@@ -712,7 +712,7 @@ fn single_bytes_ahead_are_bounded() {
     check(&listener);
     for nth in 0..4 {
         for offset in (0..10_000).step_by(100) {
-            assert_eq!(listener.on_stream(&piece(id(nth), offset, &[b'a'; 100])), Ok(Taken::Yes));
+            assert_eq!(listener.on_stream(&piece(id(nth), offset, &[b'a'; 100])), Ok(FrameResult::Yes));
         }
         assert_eq!(read_all(&mut listener, id(nth)).0.len(), 10_000);
     }
@@ -723,14 +723,14 @@ fn single_bytes_ahead_are_bounded() {
     let mut taken = 0;
     for offset in (1..120).step_by(2) {
         for nth in 0..4 {
-            taken += u32::from(listener.on_stream(&piece(id(nth), offset, b"a")) == Ok(Taken::Yes));
+            taken += u32::from(listener.on_stream(&piece(id(nth), offset, b"a")) == Ok(FrameResult::Yes));
         }
     }
     assert_eq!(taken, 2000 / (1 + PIECE_COST as u32));
     listener.on_reset(id(0).number(), 1, 119).unwrap();
     listener.stop_sending(id(1), 1).unwrap();
     check(&listener);
-    assert_eq!(listener.on_stream(&piece(id(2), 119, b"a")), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(id(2), 119, b"a")), Ok(FrameResult::Yes));
 }
 
 #[test]
@@ -739,14 +739,14 @@ fn more_gaps_than_there_may_be_are_refused() {
     let limits = Limits { max_data: 1 << 20, max_stream_data: 1 << 20, ..LIMITS };
     (_, listener) = (listener, pair(limits, 1000).1);
     for gap in 0..4_096 {
-        assert_eq!(listener.on_stream(&piece(CALLERS, 1 + 2 * gap, b"a")), Ok(Taken::Yes));
+        assert_eq!(listener.on_stream(&piece(CALLERS, 1 + 2 * gap, b"a")), Ok(FrameResult::Yes));
     }
     let received = listener.received;
-    assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(Taken::Dropped));
+    assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(FrameResult::Dropped));
     // Neither its end nor its length is known.
     assert_eq!((listener.received, listener.total(CALLERS)), (received, None));
-    assert_eq!(listener.on_stream(&piece(CALLERS, 0, b"a")), Ok(Taken::Yes));
-    assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(CALLERS, 0, b"a")), Ok(FrameResult::Yes));
+    assert_eq!(listener.on_stream(&last(CALLERS, 10_000, b"a")), Ok(FrameResult::Yes));
 }
 
 /// A transfer in order takes no memory per packet, and acknowledged data takes none.
@@ -758,16 +758,16 @@ fn a_bulk_stream_is_one_range() {
     let mut read = vec![0; 1 << 16];
     for _ in 0..64 {
         assert_eq!(caller.write(id, &read), Ok(1 << 16));
-        let packets: Vec<_> = core::iter::from_fn(|| Packet::next(&mut caller, 1200)).collect();
+        let packets: Vec<_> = core::iter::from_fn(|| StreamPacket::next(&mut caller, 1200)).collect();
         for packet in &packets {
-            assert_eq!(take(&mut listener, &packet.payload), Ok(Taken::Yes));
+            assert_eq!(take(&mut listener, &packet.payload), Ok(FrameResult::Yes));
             assert_eq!(listener.ahead, 0);
         }
         for packet in &packets {
             packet.acked(&mut caller);
         }
         assert_eq!(caller.sending[&id].held(), 0);
-        assert_eq!(listener.read(id, &mut read), Ok(Read { bytes: 1 << 16, ends: false }));
+        assert_eq!(listener.read(id, &mut read), Ok(ReadResult { bytes: 1 << 16, ends: false }));
         settle(&mut caller, &mut listener);
     }
 }
@@ -784,7 +784,7 @@ fn what_is_left_is_what_was_announced_less_what_came() {
     assert_eq!(caller.left(), Some(350));
     assert_eq!(caller.write(id, &[0; 150]), Ok(150));
     assert_eq!(caller.left(), Some(350));
-    let first = Packet::next(&mut caller, 103).unwrap();
+    let first = StreamPacket::next(&mut caller, 103).unwrap();
     let came: u32 = first.chunks.iter().map(|chunk| chunk.len).sum();
     first.acked(&mut caller);
     assert!(came >= 90 && caller.left() == Some(350 - u64::from(came)), "{came} B came, {:?} left", caller.left());
@@ -808,21 +808,21 @@ fn what_is_left_is_what_was_announced_less_what_came() {
 fn a_full_buffer_or_a_limit_holds_back() {
     let (mut caller, mut listener) = pair(Limits { max_data: 300, ..LIMITS }, 100);
     let id = caller.open(Direction::Both).unwrap();
-    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_held_back()), (Ok(60), 60, false));
-    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_held_back()), (Ok(40), 100, true));
+    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_host_limited()), (Ok(60), 60, false));
+    assert_eq!((caller.write(id, &[1; 60]), caller.unacked(id), caller.is_host_limited()), (Ok(40), 100, true));
     // More room, as for a larger window. Nothing waits for it until the application writes again.
     caller.set_send_buffer(400);
-    assert_eq!((caller.write(id, &[1; 200]), caller.unacked(id), caller.is_held_back()), (Ok(200), 300, false));
-    let packet = Packet::next(&mut caller, 1200).unwrap();
-    assert_eq!(take(&mut listener, &packet.payload), Ok(Taken::Yes));
+    assert_eq!((caller.write(id, &[1; 200]), caller.unacked(id), caller.is_host_limited()), (Ok(200), 300, false));
+    let packet = StreamPacket::next(&mut caller, 1200).unwrap();
+    assert_eq!(take(&mut listener, &packet.payload), Ok(FrameResult::Yes));
     // The connection's limit is reached.
-    assert_eq!((caller.write(id, &[1; 50]), caller.unacked(id), caller.is_held_back()), (Ok(50), 350, true));
+    assert_eq!((caller.write(id, &[1; 50]), caller.unacked(id), caller.is_host_limited()), (Ok(50), 350, true));
     packet.acked(&mut caller);
-    assert_eq!((caller.unacked(id), caller.is_held_back()), (50, true));
-    assert_eq!(caller.unacked(StreamId::new(Side::Caller, Direction::Both, 1)), 0);
+    assert_eq!((caller.unacked(id), caller.is_host_limited()), (50, true));
+    assert_eq!(caller.unacked(StreamId::new(Side::Client, Direction::Both, 1)), 0);
     read_all(&mut listener, id).1.unwrap_err();
     settle(&mut listener, &mut caller);
-    assert_eq!((caller.unacked(id), caller.is_held_back()), (0, false));
+    assert_eq!((caller.unacked(id), caller.is_host_limited()), (0, false));
 }
 
 /// Buffers of all streams are counted in the memory of the endpoint. A large one that is idle twice is released.
@@ -834,11 +834,11 @@ fn memory_of_idle_streams_is_released() {
     let memory = ReceiveMemory::default();
     listener.set_receive_memory(memory.clone());
     assert!(!listener.is_large());
-    assert_eq!(listener.on_stream(&piece(CALLERS, 0, &[7])), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(CALLERS, 0, &[7])), Ok(FrameResult::Yes));
     assert!(!listener.is_large() && memory.bytes() > 0);
-    assert_eq!(listener.on_stream(&piece(CALLERS, 1, &vec![7; BYTES])), Ok(Taken::Yes));
-    let second = StreamId::new(Side::Caller, Direction::Both, 1);
-    assert_eq!(listener.on_stream(&piece(second, 0, &[7])), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&piece(CALLERS, 1, &vec![7; BYTES])), Ok(FrameResult::Yes));
+    let second = StreamId::new(Side::Client, Direction::Both, 1);
+    assert_eq!(listener.on_stream(&piece(second, 0, &[7])), Ok(FrameResult::Yes));
     assert!(listener.is_large() && memory.bytes() >= BYTES);
     assert_eq!(read_all(&mut listener, CALLERS).0.len(), BYTES + 1);
     // Bytes arrived before the first call, and none before the second one. The stream may be of any order among the others.
@@ -853,7 +853,7 @@ fn memory_of_idle_streams_is_released() {
 #[test]
 fn a_reset_stream_keeps_nothing_ahead() {
     let mut listener =
-        listener(&[piece(CALLERS, 100, b"ahead"), piece(StreamId::new(Side::Caller, Direction::Both, 1), 50, b"too")]);
+        listener(&[piece(CALLERS, 100, b"ahead"), piece(StreamId::new(Side::Client, Direction::Both, 1), 50, b"too")]);
     let before = listener.ahead;
     assert!(before > 0);
     assert_eq!(listener.on_reset(CALLERS.number(), 1, 200), Ok(()));

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
-enum Op {
+enum LiarOp {
     Stream {
         stream: u64,
         offset: u64,
@@ -43,44 +43,44 @@ enum Op {
 }
 
 fn stream() -> impl Strategy<Value = u64> {
-    prop_oneof![20 => 0u64..24, 1 => varint::MOST - 5..varint::MOST, 1 => (1u64 << 34) - 4..1 << 34]
+    prop_oneof![20 => 0u64..24, 1 => varint::MAX - 5..varint::MAX, 1 => (1u64 << 34) - 4..1 << 34]
 }
 
 fn bytes() -> impl Strategy<Value = u64> {
     prop_oneof![
         20 => 0u64..420,
-        1 => varint::MOST - 500..=varint::MOST,
+        1 => varint::MAX - 500..=varint::MAX,
     ]
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = LiarOp> {
     let total = || prop_oneof![4 => Just(None), 1 => bytes().prop_map(Some)];
     prop_oneof![
         12 => (stream(), bytes(), total(), 0u8..8, prop_oneof![0u64..3, 0u64..100])
-            .prop_map(|(stream, offset, total, ends, len)| Op::Stream { stream, offset, total, ends: ends == 0, len }),
-        2 => (stream(), bytes()).prop_map(|(stream, total)| Op::Reset { stream, total }),
-        1 => stream().prop_map(Op::Stop),
-        1 => bytes().prop_map(Op::MaxData),
-        1 => (stream(), bytes()).prop_map(|(stream, bytes)| Op::MaxStreamData(stream, bytes)),
-        1 => (any::<bool>(), prop_oneof![0u64..10, 0..=1u64 << 32]).prop_map(|(one_way, count)| Op::MaxStreams(one_way, count)),
-        1 => proptest::option::of(stream()).prop_map(Op::Blocked),
-        1 => any::<bool>().prop_map(Op::Open),
-        2 => (stream(), 0usize..300).prop_map(|(stream, len)| Op::Write { stream, len }),
-        1 => stream().prop_map(Op::Finish),
-        1 => stream().prop_map(Op::ResetOwn),
-        1 => stream().prop_map(Op::StopTheirs),
-        3 => (stream(), 0usize..300).prop_map(|(stream, len)| Op::Read { stream, len }),
-        1 => Just(Op::Accept),
-        1 => Just(Op::Events),
-        3 => (any::<bool>(), any::<bool>()).prop_map(|(is_acked, is_lost)| Op::Send { is_acked, is_lost }),
+            .prop_map(|(stream, offset, total, ends, len)| LiarOp::Stream { stream, offset, total, ends: ends == 0, len }),
+        2 => (stream(), bytes()).prop_map(|(stream, total)| LiarOp::Reset { stream, total }),
+        1 => stream().prop_map(LiarOp::Stop),
+        1 => bytes().prop_map(LiarOp::MaxData),
+        1 => (stream(), bytes()).prop_map(|(stream, bytes)| LiarOp::MaxStreamData(stream, bytes)),
+        1 => (any::<bool>(), prop_oneof![0u64..10, 0..=1u64 << 32]).prop_map(|(one_way, count)| LiarOp::MaxStreams(one_way, count)),
+        1 => proptest::option::of(stream()).prop_map(LiarOp::Blocked),
+        1 => any::<bool>().prop_map(LiarOp::Open),
+        2 => (stream(), 0usize..300).prop_map(|(stream, len)| LiarOp::Write { stream, len }),
+        1 => stream().prop_map(LiarOp::Finish),
+        1 => stream().prop_map(LiarOp::ResetOwn),
+        1 => stream().prop_map(LiarOp::StopTheirs),
+        3 => (stream(), 0usize..300).prop_map(|(stream, len)| LiarOp::Read { stream, len }),
+        1 => Just(LiarOp::Accept),
+        1 => Just(LiarOp::Events),
+        3 => (any::<bool>(), any::<bool>()).prop_map(|(is_acked, is_lost)| LiarOp::Send { is_acked, is_lost }),
     ]
 }
 
 /// Applies a frame to an end. The result may be an error, and mostly is.
-fn apply(end: &mut Streams, op: &Op) -> Result<(), StreamError> {
+fn apply(end: &mut Streams, op: &LiarOp) -> Result<(), StreamError> {
     match *op {
-        Op::Stream { stream, offset, total, ends, len } => {
-            let data = vec![(stream + offset) as u8; len.min(varint::MOST - offset) as usize];
+        LiarOp::Stream { stream, offset, total, ends, len } => {
+            let data = vec![(stream + offset) as u8; len.min(varint::MAX - offset) as usize];
             let total = total.map(|total| total.max(offset + data.len() as u64));
             let frame = StreamFrame { stream, offset, total, ends, counted: true, data: &data };
             // As the peer's bytes would be read.
@@ -88,25 +88,25 @@ fn apply(end: &mut Streams, op: &Op) -> Result<(), StreamError> {
             Frame::Stream(frame).put(&mut payload);
             take(end, &payload)?;
         }
-        Op::Reset { stream, total } => end.on_reset(stream, 3, total)?,
-        Op::Stop(stream) => end.on_stop(stream, 4)?,
-        Op::MaxData(bytes) => end.on_max_data(bytes),
-        Op::MaxStreamData(stream, bytes) => end.on_max_stream_data(stream, bytes)?,
-        Op::MaxStreams(one_way, count) => {
+        LiarOp::Reset { stream, total } => end.on_reset(stream, 3, total)?,
+        LiarOp::Stop(stream) => end.on_stop(stream, 4)?,
+        LiarOp::MaxData(bytes) => end.on_max_data(bytes),
+        LiarOp::MaxStreamData(stream, bytes) => end.on_max_stream_data(stream, bytes)?,
+        LiarOp::MaxStreams(one_way, count) => {
             end.on_max_streams(if one_way { Direction::OneWay } else { Direction::Both }, count);
         }
-        Op::Blocked(stream) => end.on_blocked(stream)?,
-        Op::Open(true) => drop(end.open(Direction::OneWay)),
-        Op::Open(false) => drop(end.open(Direction::Both)),
-        Op::Write { stream, len } => drop(end.write(stream.into(), &vec![1; len])),
-        Op::Finish(stream) => drop(end.finish(stream.into())),
-        Op::ResetOwn(stream) => drop(end.reset(stream.into(), 5)),
-        Op::StopTheirs(stream) => drop(end.stop_sending(stream.into(), 6)),
-        Op::Read { stream, len } => drop(end.read(stream.into(), &mut vec![0; len])),
-        Op::Accept => drop(end.accept()),
-        Op::Events => drop(events(end)),
-        Op::Send { is_acked, is_lost } => {
-            if let Some(packet) = Packet::next(end, 100) {
+        LiarOp::Blocked(stream) => end.on_blocked(stream)?,
+        LiarOp::Open(true) => drop(end.open(Direction::OneWay)),
+        LiarOp::Open(false) => drop(end.open(Direction::Both)),
+        LiarOp::Write { stream, len } => drop(end.write(stream.into(), &vec![1; len])),
+        LiarOp::Finish(stream) => drop(end.finish(stream.into())),
+        LiarOp::ResetOwn(stream) => drop(end.reset(stream.into(), 5)),
+        LiarOp::StopTheirs(stream) => drop(end.stop_sending(stream.into(), 6)),
+        LiarOp::Read { stream, len } => drop(end.read(stream.into(), &mut vec![0; len])),
+        LiarOp::Accept => drop(end.accept()),
+        LiarOp::Events => drop(events(end)),
+        LiarOp::Send { is_acked, is_lost } => {
+            if let Some(packet) = StreamPacket::next(end, 100) {
                 if is_lost {
                     packet.lost(end);
                 }
@@ -123,7 +123,7 @@ proptest! {
     /// Lies cause no panic and no memory beyond the limits, even if the connection is not closed.
     #[test]
     fn lies_cost_no_memory(ops in proptest::collection::vec(op(), 1..300), is_caller: bool, max_data in 1u64..1200) {
-        let side = if is_caller { Side::Caller } else { Side::Listener };
+        let side = if is_caller { Side::Client } else { Side::Listener };
         let mut end = Streams::new(side, Limits { max_data, ..LIMITS }, 200);
         end.set_peer_limits(LIMITS);
         for op in &ops {
@@ -144,9 +144,9 @@ fn gaps_on_many_streams_are_not_slow() {
     let mut taken = 0;
     for round in 0..100 {
         for nth in 0..1000 {
-            let id = StreamId::new(Side::Caller, Direction::OneWay, nth);
+            let id = StreamId::new(Side::Client, Direction::OneWay, nth);
             let frame = piece(id, 1 + 2 * (round * 37 % 100), b"a");
-            taken += u32::from(listener.on_stream(&frame) == Ok(Taken::Yes));
+            taken += u32::from(listener.on_stream(&frame) == Ok(FrameResult::Yes));
         }
     }
     assert_eq!(taken, 100_000);

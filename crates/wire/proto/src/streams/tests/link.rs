@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 #[derive(Clone, Debug)]
-enum Op {
+enum LinkOp {
     Open { end: usize, one_way: bool },
     OpenMessage { end: usize, total: u64 },
     Write { end: usize, stream: Index, len: usize },
@@ -23,31 +23,31 @@ enum Op {
     Drop { end: usize, packet: Index },
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = LinkOp> {
     let place = || (0usize..2, any::<Index>());
     prop_oneof![
-        2 => (0usize..2, any::<bool>()).prop_map(|(end, one_way)| Op::Open { end, one_way }),
-        1 => (0usize..2, 0u64..300).prop_map(|(end, total)| Op::OpenMessage { end, total }),
-        6 => (place(), 0usize..200).prop_map(|((end, stream), len)| Op::Write { end, stream, len }),
-        2 => place().prop_map(|(end, stream)| Op::Finish { end, stream }),
-        1 => place().prop_map(|(end, stream)| Op::Reset { end, stream }),
-        1 => place().prop_map(|(end, stream)| Op::Stop { end, stream }),
-        1 => (place(), -2i32..3).prop_map(|((end, stream), priority)| Op::Priority { end, stream, priority }),
-        4 => (place(), 0usize..300).prop_map(|((end, stream), len)| Op::Read { end, stream, len }),
-        2 => (0usize..2).prop_map(|end| Op::Accept { end }),
-        2 => (0usize..2).prop_map(|end| Op::Events { end }),
-        8 => (0usize..2, 4usize..150).prop_map(|(end, size)| Op::Send { end, size }),
-        8 => place().prop_map(|(end, packet)| Op::Arrive { end, packet }),
-        6 => place().prop_map(|(end, packet)| Op::Ack { end, packet }),
-        3 => place().prop_map(|(end, packet)| Op::Lose { end, packet }),
-        2 => place().prop_map(|(end, packet)| Op::Drop { end, packet }),
+        2 => (0usize..2, any::<bool>()).prop_map(|(end, one_way)| LinkOp::Open { end, one_way }),
+        1 => (0usize..2, 0u64..300).prop_map(|(end, total)| LinkOp::OpenMessage { end, total }),
+        6 => (place(), 0usize..200).prop_map(|((end, stream), len)| LinkOp::Write { end, stream, len }),
+        2 => place().prop_map(|(end, stream)| LinkOp::Finish { end, stream }),
+        1 => place().prop_map(|(end, stream)| LinkOp::Reset { end, stream }),
+        1 => place().prop_map(|(end, stream)| LinkOp::Stop { end, stream }),
+        1 => (place(), -2i32..3).prop_map(|((end, stream), priority)| LinkOp::Priority { end, stream, priority }),
+        4 => (place(), 0usize..300).prop_map(|((end, stream), len)| LinkOp::Read { end, stream, len }),
+        2 => (0usize..2).prop_map(|end| LinkOp::Accept { end }),
+        2 => (0usize..2).prop_map(|end| LinkOp::Events { end }),
+        8 => (0usize..2, 4usize..150).prop_map(|(end, size)| LinkOp::Send { end, size }),
+        8 => place().prop_map(|(end, packet)| LinkOp::Arrive { end, packet }),
+        6 => place().prop_map(|(end, packet)| LinkOp::Ack { end, packet }),
+        3 => place().prop_map(|(end, packet)| LinkOp::Lose { end, packet }),
+        2 => place().prop_map(|(end, packet)| LinkOp::Drop { end, packet }),
     ]
 }
 
 /// A packet that may still arrive or be acknowledged.
 #[derive(Debug)]
 struct InFlight {
-    packet: Packet,
+    packet: StreamPacket,
     has_come: bool,
     is_lost: bool,
 }
@@ -64,7 +64,7 @@ struct Direct {
     stopped: bool,
 }
 
-struct World {
+struct StreamsWorld {
     ends: [Streams; 2],
     links: [Vec<InFlight>; 2],
     /// Streams that each end knows of.
@@ -78,7 +78,7 @@ fn byte(stream: StreamId, offset: u64) -> u8 {
     (stream.number() * 31 + offset * 7 + offset / 256) as u8
 }
 
-impl World {
+impl StreamsWorld {
     fn new(limits: Limits) -> Self {
         let (caller, listener) = pair(limits, 150);
         Self {
@@ -166,7 +166,7 @@ impl World {
 
     fn send(&mut self, end: usize, size: usize) {
         let pending = self.ends[end].pending();
-        let packet = Packet::next(&mut self.ends[end], size);
+        let packet = StreamPacket::next(&mut self.ends[end], size);
         if size == usize::MAX {
             let sent: u64 = packet.iter().flat_map(|packet| &packet.chunks).map(|chunk| u64::from(chunk.len)).sum();
             assert_eq!(sent, pending.0);
@@ -178,7 +178,7 @@ impl World {
     fn arrive(&mut self, end: usize, at: usize) {
         let Some(sent) = self.links[end].get_mut(at) else { return };
         let to = &mut self.ends[1 - end];
-        sent.has_come |= take(to, &sent.packet.payload).unwrap() == Taken::Yes;
+        sent.has_come |= take(to, &sent.packet.payload).unwrap() == FrameResult::Yes;
         for chunk in sent.packet.chunks.iter().filter(|_| sent.has_come) {
             let direct = &self.directions[end][&chunk.stream];
             if direct.total.is_some() && !direct.given_up && !direct.stopped && to.receiving.contains_key(&chunk.stream)
@@ -203,30 +203,30 @@ impl World {
         }
     }
 
-    fn apply(&mut self, op: &Op) {
+    fn apply(&mut self, op: &LinkOp) {
         let stream = |world: &Self, end: usize, index: Index| -> Option<StreamId> {
             let known = &world.known[end];
             (!known.is_empty()).then(|| known[index.index(known.len())])
         };
         let packet = |world: &Self, end: usize, index: Index| index.index(world.links[end].len().max(1));
         match *op {
-            Op::Open { end, one_way } => {
+            LinkOp::Open { end, one_way } => {
                 let direction = if one_way { Direction::OneWay } else { Direction::Both };
                 if let Some(id) = self.ends[end].open(direction) {
                     self.open(end, id, None);
                 }
             }
-            Op::OpenMessage { end, total } => {
+            LinkOp::OpenMessage { end, total } => {
                 if let Some(id) = self.ends[end].open_message(total) {
                     self.open(end, id, Some(total));
                 }
             }
-            Op::Write { end, stream: index, len } => {
+            LinkOp::Write { end, stream: index, len } => {
                 if let Some(id) = stream(self, end, index) {
                     self.write(end, id, len);
                 }
             }
-            Op::Finish { end, stream: index } => {
+            LinkOp::Finish { end, stream: index } => {
                 if let Some(id) = stream(self, end, index)
                     && self.ends[end].finish(id).is_ok()
                     && let Some(direct) = self.directions[end].get_mut(&id)
@@ -235,7 +235,7 @@ impl World {
                     direct.finished = true;
                 }
             }
-            Op::Reset { end, stream: index } => {
+            LinkOp::Reset { end, stream: index } => {
                 if let Some(id) = stream(self, end, index)
                     && self.ends[end].reset(id, 7).is_ok()
                     && let Some(direct) = self.directions[end].get_mut(&id)
@@ -243,34 +243,34 @@ impl World {
                     direct.given_up = true;
                 }
             }
-            Op::Stop { end, stream: index } => {
+            LinkOp::Stop { end, stream: index } => {
                 if let Some(id) = stream(self, end, index) {
                     self.stop(end, id);
                 }
             }
-            Op::Priority { end, stream: index, priority } => {
+            LinkOp::Priority { end, stream: index, priority } => {
                 if let Some(id) = stream(self, end, index) {
                     let _ = self.ends[end].set_priority(id, priority);
                 }
             }
-            Op::Read { end, stream: index, len } => {
+            LinkOp::Read { end, stream: index, len } => {
                 if let Some(id) = stream(self, end, index) {
                     self.read(end, id, len);
                 }
             }
-            Op::Accept { end } => {
+            LinkOp::Accept { end } => {
                 self.accept(end);
             }
-            Op::Events { end } => {
+            LinkOp::Events { end } => {
                 events(&mut self.ends[end]);
             }
-            Op::Send { end, size } => {
+            LinkOp::Send { end, size } => {
                 self.send(end, size);
             }
-            Op::Arrive { end, packet: index } => self.arrive(end, packet(self, end, index)),
-            Op::Ack { end, packet: index } => self.ack(end, packet(self, end, index)),
-            Op::Lose { end, packet: index } => self.lose(end, packet(self, end, index)),
-            Op::Drop { end, packet: index } => {
+            LinkOp::Arrive { end, packet: index } => self.arrive(end, packet(self, end, index)),
+            LinkOp::Ack { end, packet: index } => self.ack(end, packet(self, end, index)),
+            LinkOp::Lose { end, packet: index } => self.lose(end, packet(self, end, index)),
+            LinkOp::Drop { end, packet: index } => {
                 let at = packet(self, end, index);
                 self.lose(end, at);
                 if at < self.links[end].len() {
@@ -346,7 +346,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 proptest! {
     #[test]
     fn every_byte_comes_once_and_in_order(limits in limits(), ops in proptest::collection::vec(op(), 1..300)) {
-        let mut world = World::new(limits);
+        let mut world = StreamsWorld::new(limits);
         for op in &ops {
             world.apply(op);
         }

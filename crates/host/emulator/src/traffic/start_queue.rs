@@ -1,0 +1,50 @@
+//! Start times of flows: fixed, or when the dependencies of a flow are met.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use experiment::{Dependency, Pending, Setup, Start, Waits};
+use units::Time;
+
+/// The flows that have not started yet.
+pub(super) struct StartQueue<'a> {
+    setup: &'a Setup,
+    starts: BinaryHeap<Reverse<(Time, usize)>>,
+    waits: Waits,
+    pending: Pending,
+}
+
+impl<'a> StartQueue<'a> {
+    pub(super) fn new(setup: &'a Setup) -> Self {
+        let at = |(flow, spec): (usize, &experiment::FlowSpec)| match spec.start {
+            Start::At(time) => Some(Reverse((time, flow))),
+            Start::Waits { .. } => None,
+        };
+        let starts = setup.flows.iter().enumerate().filter_map(at).collect();
+        Self { setup, starts, waits: Waits::new(setup), pending: Pending::default() }
+    }
+
+    /// Returns the next known start time of a flow; [`Time::NEVER`] if none starts.
+    pub(super) fn next(&self) -> Time {
+        self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+    }
+
+    /// Returns and removes a flow with a start time that has passed.
+    pub(super) fn pop_due(&mut self, now: Time) -> Option<usize> {
+        let &Reverse((time, flow)) = self.starts.peek()?;
+        if time > now {
+            return None;
+        }
+        self.starts.pop();
+        Some(flow)
+    }
+
+    /// A cause has happened: flows start that waited for it alone, or for it as the last.
+    pub(super) fn happened(&mut self, cause: Dependency, now: Time) {
+        for flow in self.waits.followers(cause) {
+            let heard = now + self.setup.news_takes(cause, &self.setup.flows[flow.0 as usize]);
+            let start = self.pending.happened(flow, heard, self.setup);
+            self.starts.extend(start.map(|time| Reverse((time, flow.0 as usize))));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Search for the longest packet of a path by bisection: RFC 8899.
+
+use units::{Span, Time};
+
+use crate::narrow::to_u16;
+
+/// UDP payload that every path supports, in bytes (RFC 9000 §14).
+pub(crate) const SMALLEST: u16 = 1_200;
+/// Lost probes after which a size is considered too long (RFC 8899 §5.1.2).
+const TRIES: u8 = 3;
+/// Remaining interval at which the search ends, in bytes.
+const CLOSE_ENOUGH: u16 = 20;
+/// Time from the end of a search to the next one (RFC 8899 §5.1.1).
+const AGAIN: Span = Span::from_s(600);
+/// Time from the fall to the smallest size to the next search.
+const AFTER_FALL: Span = Span::from_s(5);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct MtuProbe {
+    size: u16,
+    /// Its packet number, once it was sent, and the time after which it is declared lost.
+    left: Option<(u64, Time)>,
+    tries: u8,
+}
+
+/// The search on one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Dplpmtud {
+    /// Confirmed UDP payload of the path, in bytes.
+    size: u16,
+    /// The maximum size that is probed.
+    most: u16,
+    /// The smallest size known to be lost, in bytes.
+    too_long: u32,
+    probe: Option<MtuProbe>,
+    again_at: Time,
+}
+
+impl Dplpmtud {
+    /// Begins a search from the smallest size up to `most`.
+    pub(crate) fn new(most: u16) -> Self {
+        let most = most.max(SMALLEST);
+        let mut search = Self { size: SMALLEST, most, too_long: 0, probe: None, again_at: Time::NEVER };
+        search.begin();
+        search
+    }
+
+    fn begin(&mut self) {
+        self.too_long = u32::from(self.most) + 1;
+        self.again_at = Time::NEVER;
+        // The longest first: if both ends and the network have the same limit, it arrives.
+        self.probe = (self.size < self.most).then_some(MtuProbe { size: self.most, left: None, tries: 0 });
+    }
+
+    /// Returns the confirmed UDP payload of the path, in bytes.
+    pub(crate) fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// Returns whether no longer packets are probed for the time being.
+    pub(crate) fn is_done(&self) -> bool {
+        self.probe.is_none()
+    }
+
+    /// Returns the size of the probe that should be sent now.
+    pub(crate) fn due(&self) -> Option<u16> {
+        self.probe.filter(|probe| probe.left.is_none()).map(|probe| probe.size)
+    }
+
+    /// Notes that the probe was sent as packet `number`. It is declared lost after `wait`.
+    pub(crate) fn left(&mut self, number: u64, now: Time, wait: Span) {
+        if let Some(probe) = &mut self.probe {
+            debug_assert!(probe.left.is_none(), "a probe is in flight already");
+            probe.left = Some((number, now.saturating_add(wait)));
+        }
+    }
+
+    /// Returns whether one of these packets is the probe. In that case the path's size has grown.
+    pub(crate) fn acked(&mut self, now: Time, mut acked: impl FnMut(u64) -> bool) -> bool {
+        let Some(MtuProbe { size, left: Some((number, _)), .. }) = self.probe else { return false };
+        if !acked(number) {
+            return false;
+        }
+        self.size = size;
+        self.go_on(now);
+        true
+    }
+
+    fn go_on(&mut self, now: Time) {
+        debug_assert!(u32::from(self.size) < self.too_long, "{} bytes get through, and do not", self.size);
+        let between = self.too_long - u32::from(self.size);
+        if between <= u32::from(CLOSE_ENOUGH) {
+            self.probe = None;
+            self.again_at = now.saturating_add(AGAIN);
+        } else {
+            let size = to_u16(u64::from(self.size) + u64::from(between / 2));
+            self.probe = Some(MtuProbe { size, left: None, tries: 0 });
+        }
+    }
+
+    /// Returns the time of the next call of [`Dplpmtud::on_timer`].
+    pub(crate) fn next_timer(&self) -> Time {
+        match self.probe {
+            Some(MtuProbe { left: Some((_, until)), .. }) => until,
+            Some(_) => Time::NEVER,
+            None => self.again_at,
+        }
+    }
+
+    /// Declares the probe lost, or begins the next search, if that is due.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if self.next_timer() > now {
+            return;
+        }
+        match &mut self.probe {
+            None => self.begin(),
+            Some(probe) if probe.tries + 1 < TRIES => (probe.left, probe.tries) = (None, probe.tries + 1),
+            Some(probe) => {
+                self.too_long = probe.size.into();
+                self.go_on(now);
+            }
+        }
+    }
+
+    /// Falls back to the smallest size: packets of the present size are lost.
+    pub(crate) fn fall(&mut self, now: Time) {
+        debug_assert!(self.size >= SMALLEST, "a size of {} bytes", self.size);
+        (self.size, self.probe) = (SMALLEST, None);
+        self.again_at = now.saturating_add(AFTER_FALL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the size at which the search ends if packets of up to `limit` bytes arrive, and the number of probes.
+    fn found(limit: u16, most: u16) -> (u16, u32) {
+        let (mut search, mut probes, mut now) = (Dplpmtud::new(most), 0, Time::ZERO);
+        while let Some(size) = search.due() {
+            probes += 1;
+            search.left(u64::from(probes), now, Span::from_ms(10));
+            if size <= limit {
+                assert!(!search.acked(now, |number| number != u64::from(probes)));
+                assert!(search.acked(now, |number| number == u64::from(probes)));
+            } else {
+                now = search.next_timer();
+                search.on_timer(now);
+            }
+        }
+        (search.size(), probes)
+    }
+
+    #[test]
+    fn the_longest_packet_is_found() {
+        assert_eq!(found(1_472, 1_472), (1_472, 1));
+        assert_eq!(found(1_200, 1_200), (1_200, 0));
+        for limit in (1_200..9_000).step_by(77) {
+            let (size, probes) = found(limit, 8_972);
+            assert!(
+                size <= limit && limit.min(8_972) - size <= CLOSE_ENOUGH && probes < 36,
+                "{limit}: {size} {probes}"
+            );
+        }
+    }
+
+    #[test]
+    fn it_falls_and_searches_again() {
+        let mut search = Dplpmtud::new(1_472);
+        search.left(7, Time::ZERO, Span::from_ms(10));
+        assert!(search.acked(Time::ZERO, |_| true));
+        assert_eq!((search.size(), search.next_timer()), (1_472, Time::from_ms(600_000)));
+        search.fall(Time::from_ms(5));
+        assert_eq!((search.size(), search.due()), (1_200, None));
+        search.on_timer(search.next_timer());
+        assert_eq!(search.due(), Some(1_472));
+    }
+}
