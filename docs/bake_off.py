@@ -67,12 +67,12 @@ class Results:
         summaries = [said("show", str(each)) for each in self.directories]
         self.runs: list[Run] = [run for summary in summaries for run in summary["runs"]]
         reference = {run["point"]["scheme"] for run in summaries[0]["runs"]}
-        self.newcomers = [arg for each in NEWCOMERS if each in reference for arg in ("--newcomer", each)]
+        self.newcomers = [arg for each in NEWCOMERS if each in reference for arg in ("--not-in-baseline", each)]
 
     def score(self, *only: str) -> Scores:
         """All schemes, the best first, over the best of the first directory."""
         chosen = [arg for each in only for arg in ("--only", each)]
-        against = ["--against", str(self.directories[0]), *self.newcomers]
+        against = ["--baseline", str(self.directories[0]), *self.newcomers]
         made: list[Scores] = [said("score", str(each), *chosen, *against) for each in self.directories]
         scores = [one for each in made for one in each["scores"]]
         return {**made[0], "scores": sorted(scores, key=lambda one: one["g"])}

@@ -60,7 +60,7 @@ send() {
 # The same law over both stacks: the kernel's first.
 send_both() {
   local kernel="$out/kernel-emulated-$time"
-  "$narrows" emulate scenarios/sim-to-real/transport.toml --scheme unocc --burst 1500 "${settings[@]}" \
+  "$narrows" emulate scenarios/sim-to-real/transport.toml --scheme unocc --gso-max-size 1500 "${settings[@]}" \
     --out "$kernel"
   "$narrows" compare "$kernel" "$out/transport-emulated-$time" --flows --json > "$out/stacks-$time.json"
 }

@@ -100,23 +100,23 @@ class LawBase(ABC):
         return "\n\n".join(kept or _text(base) for base, kept in zip(bases, cls.__dict__["_texts"], strict=True))
 
 
-def declared(laws: Iterable[type[LawBase]]) -> dict[str, tables.BroughtLaw]:
+def declared(laws: Iterable[type[LawBase]]) -> dict[str, tables.ExternalLaw]:
     """Return the table `laws` of a scenario that runs these laws.
 
     Raises `TypeError` for what is no law, and `OSError` for a law whose source Python does not know.
     """
-    made: dict[str, tables.BroughtLaw] = {}
+    made: dict[str, tables.ExternalLaw] = {}
     for law in laws:
         _check(law)
         if law.__name__ in made:
             said = f"two laws are called {law.__name__}; rename one of them"
             raise TypeError(said)
         digest = hashlib.sha256(f"{law.__name__}\n{law.source()}".encode()).hexdigest()
-        made[law.__name__] = tables.BroughtLaw(language="Python", sha256=digest, params=dict(law.parameters()))
+        made[law.__name__] = tables.ExternalLaw(language="Python", sha256=digest, params=dict(law.parameters()))
     return made
 
 
-def undeclared(written: Mapping[str, Any]) -> dict[str, tables.BroughtLaw]:
+def undeclared(written: Mapping[str, Any]) -> dict[str, tables.ExternalLaw]:
     """Return tables that stand for the laws which a scenario file names and does not declare, so that the rest of it can be read.
 
     `written` holds its keys and values. Parameters are those that it sets.
@@ -138,11 +138,11 @@ def undeclared(written: Mapping[str, Any]) -> dict[str, tables.BroughtLaw]:
             names.add(value)
 
     look((), written)
-    known = written.get("laws", {})
+    known = written.get("external_laws", {})
     if not isinstance(known, dict):
         return {}
     return {
-        name: tables.BroughtLaw(
+        name: tables.ExternalLaw(
             language="Python",
             sha256="0" * 64,
             params={key: _like(values) for key, values in given.get(name, {}).items()},

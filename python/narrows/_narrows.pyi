@@ -84,7 +84,7 @@ class Ack:
         """Bytes acknowledged since the flow began, including these."""
     @property
     def left(self) -> int | None:
-        """Bytes of the flow not yet acknowledged, if its host knows the flow's size (`known_sizes`); else None."""
+        """Bytes of the flow not yet acknowledged, if its host knows the flow's size (`size_aware`); else None."""
     @property
     def delivered_at_send(self) -> int:
         """Bytes: `delivered` when the acknowledged packet was sent; the round trip that ends now began then."""

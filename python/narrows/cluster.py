@@ -232,7 +232,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="narrows sweep --ray", description="Do a sweep on a Ray cluster")
     parser.add_argument("scenario", metavar="SCENARIO", help="the scenario file")
     parser.add_argument("--ray", required=True, metavar="ADDRESS", help="ray://HOST:PORT, or `local`")
-    parser.add_argument("--over", action="append", default=[], metavar="KEY=VALUES", help="a key and its values")
+    parser.add_argument("--vary", action="append", default=[], metavar="KEY=VALUES", help="a key and its values")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key")
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds a point")
     parser.add_argument("--seed", type=int, metavar="SEED", help="the first seed")
@@ -240,7 +240,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--scheme", action="append", default=[], metavar="NAME", help="only these schemes")
     parser.add_argument("--tasks", type=int, metavar="N", help="how many tasks; default: one a run")
     parser.add_argument("--out", metavar="DIR", help="the directory for results")
-    parser.add_argument("--checked", action="store_true", help="check the engine while it runs")
+    parser.add_argument("--check-invariants", action="store_true", help="check the engine while it runs")
     args = parser.parse_args(words)
     return ended(lambda: _swept(args))
 

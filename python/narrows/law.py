@@ -27,8 +27,8 @@ class Law(LawBase):
     """A congestion-control law: the base class of laws in Python.
 
     A subclass says what it does in `on_ack`, `on_loss` and `on_timeout`, and sets what it permits. Every flow has an object of its
-    own; with `laws = "subflow"` of `path` (`kind = "unolb"`) every subflow has one. Flows on a kept connection
-    (`connections = "kept"`) share the object of the first of them: one is made for each later flow too, and is told nothing.
+    own; with `law_per = "subflow"` of `load_balancing` (`kind = "unolb"`) every subflow has one. Flows on a kept connection
+    (`connections = "persistent"`) share the object of the first of them: one is made for each later flow too, and is told nothing.
 
     Parameters are the attributes of the class with a type (`int`, `float` or `bool`) and a value; a scheme sets others in
     `params`. A `ClassVar`, and what begins with an underscore, is no parameter.

@@ -144,21 +144,21 @@ def main(options: dict[str, Any]) -> int:
 
 
 def _drawn(args: SimpleNamespace) -> int:
-    path = Path(args.output)
+    path = Path(args.out)
     _may_replace(path)
     matplotlib()
     chosen = _chosen(args.results, args.only)
     shared = {"style": args.style, "title": args.title, "xlabel": args.xlabel}
     if args.front:
         figure = _front(args, chosen, shared)
-    elif args.against or args.newcomers:
-        said = "--against and --newcomer go with --front"
+    elif args.baseline or args.not_in_baseline:
+        said = "--baseline and --not-in-baseline go with --front"
         raise ValueError(said)
     else:
         given = {"y": args.y or None, "x": args.x, "by": args.by, "log": args.log or "", "ylabel": args.ylabel or None}
         figure = plot(chosen, **given, papers=args.papers, **shared)
     save(figure, path)
-    print(f"wrote {args.output}")
+    print(f"wrote {args.out}")
     return 0
 
 
@@ -173,7 +173,7 @@ def _front(args: SimpleNamespace, chosen: Results, shared: dict[str, Any]) -> Fi
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        return fronts.front(chosen, against=args.against, newcomers=args.newcomers, ylabel=ylabel, **shared)
+        return fronts.front(chosen, against=args.baseline, newcomers=args.not_in_baseline, ylabel=ylabel, **shared)
 
 
 def _chosen(directory: str, only: list[str]) -> Results:

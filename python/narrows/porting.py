@@ -92,7 +92,7 @@ def recorded(cls: type[LawBase], scenario: Scenario | None = None, events: int =
             replay="",
             tell=lambda _: None,
             show=lambda *_: None,
-            laws={cls.__name__: maker},
+            external_laws={cls.__name__: maker},
         )
     longest = max(logs, key=lambda log: len(log.lines))
     head = f"# {cls.__name__} in Python, SHA-256 {(traced.laws or {})[cls.__name__].sha256}: what it was told | window, pace.\n"
@@ -156,9 +156,9 @@ def _traced(cls: type[LawBase], scenario: Scenario | None) -> Scenario:
             name="traced",
             stop="200ms",
             topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
-            port=tables.Port(buffer="100KB", ecn=tables.Step(step="50KB")),
+            port=tables.Port(buffer="100KB", ecn=tables.StepMarking(step="50KB")),
             schemes={"traced": tables.Scheme(law=cls.__name__)},
-            traffic=[tables.Long(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="12MB")],
+            traffic=[tables.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="12MB")],
         )
     schemes = [tables.Scheme.from_dict(plain(scheme)) for scheme in scenario.schemes.values()]
     found = [scheme for scheme in schemes if cls.__name__ in {scheme.law, scheme.intra, scheme.inter}]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ONLY_WITH_ROWS = {"switches", "pauses"}
 #: Help where no run has such a table.
 _WITHOUT_ROWS = {
-    "switches": "it has samples of shared buffers: give the scenario `switch.buffer` and `series.switches`",
+    "switches": "it has samples of shared buffers: give the scenario `switch.buffer` and `monitor.switches`",
     "pauses": "it has the pauses of sampled ports (PFC), and there was none",
 }
 #: Tables of a run. A file of another name is no table of results.
@@ -452,7 +452,7 @@ class Results:
     ) -> list[dict[str, Any]]:
         """Return the schemes' scores, the best first: dictionaries with `label`, `g`, `interval`, `w` and `ratios`.
 
-        `against` is a file that `narrows score --write` made; without it, the best of these schemes in each of `cells` counts,
+        `against` is a file that `narrows score --save-baseline` made; without it, the best of these schemes in each of `cells` counts,
         metrics of which less is better, such as `"p99(inter.slowdown)"`. By default these are the median and the p99 of the
         slowdown of each size bin, or of each class; a warning names what has no flows. The `newcomers`, schemes by name, do
         not count there, so their scores may be under 1. Raises `ValueError` where there is no

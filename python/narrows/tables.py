@@ -195,7 +195,7 @@ class NodeSpec(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Red(Table):
+class RedMarking(Table):
     """Marking by RED on the queue that a packet finds."""
 
     min: int | str | None = None
@@ -209,7 +209,7 @@ class Red(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Step(Table):
+class StepMarking(Table):
     """Marking by a step."""
 
     step: int | str
@@ -218,7 +218,7 @@ class Step(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class PhantomTable(Table):
+class PhantomQueue(Table):
     """A phantom queue: filled by every packet, drained at a part of the line rate, never holding one."""
 
     size: int | str
@@ -238,13 +238,13 @@ class PhantomTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class TrimTable(Table):
+class Trimming(Table):
     """Packet trimming: data that finds no room in `buffer` loses its payload, and its header is forwarded as a
     control packet. The receiver requests it again. Control packets then have priority and a buffer of their own."""
 
     header: int | None = None
     """Size of a trimmed packet on the wire, in bytes. Takes a whole number from 1. Default: 64."""
-    control: Literal["auto"] | int | str | None = None
+    control_buffer: Literal["auto"] | int | str | None = None
     """Room for control packets that wait, acknowledgements and headers, the one in service included. `auto`: twice
     `buffer`, as in htsim. Takes "auto" or a size such as "1MB". Default: "auto"."""
 
@@ -283,7 +283,7 @@ class FqCoDelTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class BurstTable(Table):
+class LossBursts(Table):
     """Burst losses: each group of consecutive data packets at a port loses one, two, ..., with these
     probabilities."""
 
@@ -295,19 +295,19 @@ class BurstTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class PortPatch(Table):
+class PortClassOverrides(Table):
     """Other settings for its ports, laid over all others."""
 
     buffer: Literal["unlimited"] | str | int | str | None = None
     """As in `[port]`. Takes a size such as "1MiB", a multiple such as "bdp" or "0.5bdp", or "unlimited"."""
-    ecn: Literal["off"] | Red | Step | None = None
+    ecn: Literal["off"] | RedMarking | StepMarking | None = None
     """As in `[port]`. Replaces it whole. Takes { min = "25%", max = "75%" }, { step = "100KB" } or "off"."""
-    phantom: Literal["off"] | PhantomTable | None = None
+    phantom: Literal["off"] | PhantomQueue | None = None
     """As in `[port]`. Replaces it whole. Takes { size = "22.4MB", drain = 0.9, min = "2%", max = "60%" } or
     "off"."""
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
-    trim: bool | TrimTable | None = None
+    trim: bool | Trimming | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
@@ -316,11 +316,11 @@ class PortPatch(Table):
     }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
-    in_service: Literal["remainder", "whole", "excluded"] | None = None
-    """As in `[port]`. Takes "remainder", "whole" or "excluded"."""
-    loss: float | str | None = None
+    in_service_bytes: Literal["remaining", "all", "none"] | None = None
+    """As in `[port]`. Takes "remaining", "all" or "none"."""
+    loss_probability: float | str | None = None
     """As in `[port]`. Takes a number from 0 to 1, or "0%" to "100%"."""
-    loss_bursts: Literal["off"] | BurstTable | None = None
+    loss_bursts: Literal["off"] | LossBursts | None = None
     """As in `[port]`. Replaces it whole. Takes "off" or a table such as { rates = [0.0003, 0.00007] }."""
     headroom: Literal["auto"] | str | int | str | None = None
     """As in `[port]`. Takes "auto", a size such as "100KB", or a multiple such as "bdp" or "1.5bdp"."""
@@ -329,14 +329,14 @@ class PortPatch(Table):
     xoff: int | str | None = None
     """As in `[port]`. Takes the place of `alpha`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
-    hysteresis: int | str | None = None
+    xon_offset: int | str | None = None
     """As in `[port]`. Takes the place of `xon`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
     xon: int | str | None = None
-    """As in `[port]`. Takes the place of `hysteresis`. Takes a size such as "1MiB" or "64KB", or a whole number of
+    """As in `[port]`. Takes the place of `xon_offset`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -356,10 +356,10 @@ class Cable(Table):
     as "inter"."""
     parallel: int | None = None
     """Number of parallel links. Takes a whole number from 1. Default: 1."""
-    port: PortPatch | None = None
+    port: PortClassOverrides | None = None
     """Other settings for its ports, laid over all others. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"port": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"port": lambda: (PortClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -395,19 +395,19 @@ class CreditQueueTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class PortOver(Table):
+class PortOverrides(Table):
     """Changes to `[port]`."""
 
     buffer: Literal["unlimited"] | str | int | str | None = None
     """As in `[port]`. Takes a size such as "1MiB", a multiple such as "bdp" or "0.5bdp", or "unlimited"."""
-    ecn: Literal["off"] | Red | Step | None = None
+    ecn: Literal["off"] | RedMarking | StepMarking | None = None
     """As in `[port]`. Replaces it whole. Takes { min = "25%", max = "75%" }, { step = "100KB" } or "off"."""
-    phantom: Literal["off"] | PhantomTable | None = None
+    phantom: Literal["off"] | PhantomQueue | None = None
     """As in `[port]`. Replaces it whole. Takes { size = "22.4MB", drain = 0.9, min = "2%", max = "60%" } or
     "off"."""
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
-    trim: bool | TrimTable | None = None
+    trim: bool | Trimming | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
@@ -416,11 +416,11 @@ class PortOver(Table):
     }."""
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """As in `[port]`. Takes "enqueue" or "dequeue"."""
-    in_service: Literal["remainder", "whole", "excluded"] | None = None
-    """As in `[port]`. Takes "remainder", "whole" or "excluded"."""
-    loss: float | str | None = None
+    in_service_bytes: Literal["remaining", "all", "none"] | None = None
+    """As in `[port]`. Takes "remaining", "all" or "none"."""
+    loss_probability: float | str | None = None
     """As in `[port]`. Takes a number from 0 to 1, or "0%" to "100%"."""
-    loss_bursts: Literal["off"] | BurstTable | None = None
+    loss_bursts: Literal["off"] | LossBursts | None = None
     """As in `[port]`. Replaces it whole. Takes "off" or a table such as { rates = [0.0003, 0.00007] }."""
     headroom: Literal["auto"] | str | int | str | None = None
     """As in `[port]`. Takes "auto", a size such as "100KB", or a multiple such as "bdp" or "1.5bdp"."""
@@ -432,26 +432,26 @@ class PortOver(Table):
     xoff: int | str | None = None
     """As in `[port]`. Takes the place of `alpha`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
-    hysteresis: int | str | None = None
+    xon_offset: int | str | None = None
     """As in `[port]`. Takes the place of `xon`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
     xon: int | str | None = None
-    """As in `[port]`. Takes the place of `hysteresis`. Takes a size such as "1MiB" or "64KB", or a whole number of
+    """As in `[port]`. Takes the place of `xon_offset`. Takes a size such as "1MiB" or "64KB", or a whole number of
     bytes."""
-    host: PortPatch | None = None
+    host: PortClassOverrides | None = None
     """For ports towards hosts. Takes a table."""
-    edge: PortPatch | None = None
+    edge: PortClassOverrides | None = None
     """For ports between edge and aggregation. Takes a table."""
-    core: PortPatch | None = None
+    core: PortClassOverrides | None = None
     """For ports between aggregation and core. Takes a table."""
-    border: PortPatch | None = None
+    border: PortClassOverrides | None = None
     """For ports between core and border. Takes a table."""
-    inter: PortPatch | None = None
+    inter: PortClassOverrides | None = None
     """For ports between datacenters. Takes a table."""
-    other: PortPatch | None = None
+    other: PortClassOverrides | None = None
     """For all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -470,7 +470,7 @@ class UnoLbTable(Table):
     """`acked`: a bad subflow takes the path of a random one with recent acknowledgements. `random`: every subflow
     without any for half a base RTT draws a path, as in Uno's published simulator. Takes "acked" or "random".
     Default: "acked"."""
-    laws: Literal["flow", "subflow"] | None = None
+    law_per: Literal["flow", "subflow"] | None = None
     """`flow`: one law for all subflows, and packets take them in turn. `subflow`: each has a law of its own, which
     receives the feedback of its packets alone, and packets take the next one in turn that may send. Together they
     may have as much in flight as that number of flows. Needs selective recovery, `ack_every` = 1 and no segments;
@@ -531,12 +531,13 @@ class CodingTable(Table):
     "auto" or a time such as "20us". Default: "auto"."""
     nack: Literal["timer", "gaps"] | None = None
     """`timer`: a receiver sends a NACK for a block when its timer expires. `gaps`: also as soon as later packets on
-    the same subflows show that more are missing than parity can repair; not with `path = "spray"` or `"reps"`.
-    Takes "timer" or "gaps". Default: "timer"."""
-    resend: Literal["asked", "known"] | None = None
-    """`asked`: packets of a block are retransmitted on a NACK or a retransmission timeout. `known`: also as soon as
-    the sender has declared more packets lost than parity can repair. Takes "asked" or "known". Default: "asked"."""
-    history: bool | None = None
+    the same subflows show that more are missing than parity can repair; not with `load_balancing = "spray"` or
+    `"reps"`. Takes "timer" or "gaps". Default: "timer"."""
+    retransmit: Literal["on-nack", "on-loss"] | None = None
+    """`on-nack`: packets of a block are retransmitted on a NACK or a retransmission timeout. `on-loss`: also as
+    soon as the sender has declared more packets lost than parity can repair. Takes "on-nack" or "on-loss". Default:
+    "on-nack"."""
+    ack_history: bool | None = None
     """Adds to each ACK which of the eight packets before its own on the subflow arrived. Without it, as in the
     paper, a packet whose ACK is lost counts as lost for the law. Takes true or false. Default: false."""
 
@@ -549,7 +550,7 @@ class OnRampTable(Table):
     threshold: Literal["auto"] | str
     """One-way delay over which the flow is held (T). `auto`: twice `clock_sigma` over the base one-way delay of a
     flow's own path. Takes "auto" or a time such as "20us". Required."""
-    over_base: bool | None = None
+    on_queueing_delay: bool | None = None
     """Applies `threshold` to the queueing delay: to the one-way delay over the base one-way delay of a flow's own
     path, over the routes that hold when a packet leaves. For paths as different as those inside and between
     datacenters. Takes true or false. Default: false."""
@@ -563,7 +564,7 @@ class OnRampTable(Table):
     """Packets per OR-ACK. Takes a whole number from 1. Default: 1."""
     ack_size: int | None = None
     """Size of an OR-ACK on the wire, in bytes. Takes a whole number from 1. Default: 78."""
-    memory: bool | None = None
+    reuse_last_or_ack: bool | None = None
     """Starts a flow with the state that the last OR-ACK from its receiver left at its host. Takes true or false.
     Default: false."""
 
@@ -604,10 +605,10 @@ class TcpTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class HostOver(Table):
+class HostOverrides(Table):
     """Changes to `[host]`."""
 
-    payload: int | None = None
+    mss: int | None = None
     """As in `[host]`. Takes a whole number from 1."""
     header: int | None = None
     """As in `[host]`. Takes a whole number up to 65535."""
@@ -617,22 +618,22 @@ class HostOver(Table):
     """As in `[host]`. Takes a whole number from 1 to 255."""
     ack_delay: Literal["auto"] | str | None = None
     """As in `[host]`. Takes "auto" or a time such as "20us"."""
-    path: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
+    load_balancing: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
     """As in `[host]`. Takes "ecmp", "repath", "spray", "unolb", "plb", "reps" or a table such as { kind = "unolb",
     subflows = 8 }."""
     entropies: int | None = None
     """As in `[host]`. Takes a whole number from 1."""
     coding: bool | CodingTable | None = None
     """As in `[host]`. Replaces it whole. Takes true, false or { data = 8, parity = 2 }."""
-    reordering: Literal["auto"] | str | None = None
+    reorder_window: Literal["auto"] | str | None = None
     """As in `[host]`. Takes "auto" or a time such as "20us"."""
     rto_min: Literal["auto"] | str | None = None
     """As in `[host]`. Takes "auto" or a time such as "20us"."""
     rto_max: str | None = None
     """As in `[host]`. Takes a time such as "2ms" or "14us"."""
-    timeouts_cut: bool | None = None
+    law_sees_timeouts: bool | None = None
     """As in `[host]`. Takes true or false."""
-    loss_timer: Literal["flow", "packet"] | None = None
+    rto_per: Literal["flow", "packet"] | None = None
     """As in `[host]`. Takes "flow" or "packet"."""
     recovery: Literal["selective", "go-back-n"] | None = None
     """As in `[host]`. Takes "selective" or "go-back-n"."""
@@ -646,19 +647,19 @@ class HostOver(Table):
     """As in `[host]`. Takes true or false."""
     window_check: Literal["strict", "overshoot"] | None = None
     """As in `[host]`. Takes "strict" or "overshoot"."""
-    cnp: Literal["off"] | str | None = None
+    cnp_interval: Literal["off"] | str | None = None
     """As in `[host]`. Takes "off" or a time such as "50us"."""
     cnp_size: int | None = None
     """As in `[host]`. Takes a whole number from 1."""
-    segment: int | str | None = None
+    gso_size: int | str | None = None
     """As in `[host]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
-    small_queue: Literal["off"] | int | str | None = None
+    tsq_limit: Literal["off"] | int | str | None = None
     """As in `[host]`. Takes "off" or a size such as "64KB"."""
     fq: bool | None = None
     """As in `[host]`. Takes true or false."""
     initial_quantum: Literal["window"] | int | str | None = None
     """As in `[host]`. Takes "window" or a size such as "64KB"."""
-    known_sizes: bool | None = None
+    size_aware: bool | None = None
     """As in `[host]`. Takes true or false."""
     receiver_credits: bool | None = None
     """As in `[host]`. Takes true or false."""
@@ -681,7 +682,7 @@ class HostOver(Table):
     tcp: Literal["off", "linux"] | TcpTable | None = None
     """As in `[host]`. Replaces it whole. Takes "off", "linux" or a table such as { hystart = false }."""
 
-    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"load_balancing": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -697,47 +698,47 @@ class PfcTable(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class SwitchPatch(Table):
+class SwitchClassOverrides(Table):
     """For switches that hosts hang from."""
 
     buffer: Literal["unlimited"] | int | str | None = None
     """As in `[switch]`. Takes a size such as "32MiB", or "unlimited"."""
-    reserve: int | str | None = None
+    reserved: int | str | None = None
     """As in `[switch]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
     egress_alpha: Literal["off"] | float | str | None = None
     """As in `[switch]`. Takes "off" or a number such as 0.5."""
     int: Literal["auto"] | bool | None = None
     """As in `[switch]`. Takes "auto", true or false."""
-    marks: bool | None = None
+    ecn_marking: bool | None = None
     """As in `[switch]`. Takes true or false."""
 
 
 @dataclass(kw_only=True, repr=False)
-class SwitchOver(Table):
+class SwitchOverrides(Table):
     """Changes of a scheme to `[switch]`: the same keys, without defaults."""
 
     buffer: Literal["unlimited"] | int | str | None = None
     """As in `[switch]`. Takes a size such as "32MiB", or "unlimited"."""
-    reserve: int | str | None = None
+    reserved: int | str | None = None
     """As in `[switch]`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
     egress_alpha: Literal["off"] | float | str | None = None
     """As in `[switch]`. Takes "off" or a number such as 0.5."""
     int: Literal["auto"] | bool | None = None
     """As in `[switch]`. Takes "auto", true or false."""
-    marks: bool | None = None
+    ecn_marking: bool | None = None
     """As in `[switch]`. Takes true or false."""
     pfc: bool | PfcTable | None = None
     """As in `[switch]`. Takes true, false or { frame = 64, relay = false }."""
-    edge: SwitchPatch | None = None
+    edge: SwitchClassOverrides | None = None
     """For switches that hosts hang from. Takes a table."""
-    aggregation: SwitchPatch | None = None
+    aggregation: SwitchClassOverrides | None = None
     """For switches between edge and core. Takes a table."""
-    core: SwitchPatch | None = None
+    core: SwitchClassOverrides | None = None
     """For all other switches. Takes a table."""
-    border: SwitchPatch | None = None
+    border: SwitchClassOverrides | None = None
     """For switches at the links between datacenters. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchPatch,), "aggregation": lambda: (SwitchPatch,), "core": lambda: (SwitchPatch,), "border": lambda: (SwitchPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchClassOverrides,), "aggregation": lambda: (SwitchClassOverrides,), "core": lambda: (SwitchClassOverrides,), "border": lambda: (SwitchClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -758,14 +759,14 @@ class Lscc(Table):
     near_q_ref: int | str | None = None
     """Pseudo queue of the near end over which sources are notified (`Q*_ref`); by default `q_ref`. Takes a size
     such as "1MiB" or "64KB", or a whole number of bytes."""
-    interval: str | None = None
+    notify_interval: str | None = None
     """Minimum time between two notifications of one flow. Takes a time such as "2ms" or "14us". Default: "50us"."""
     long_flow: Literal["auto"] | int | str | None = None
     """Bytes sent below which a flow is notified whether marked or not. `auto`: what the fastest host sends in the
     longest base RTT between datacenters. Takes "auto" or a size such as "1MB". Default: "auto"."""
-    reset: str | None = None
+    mark_timeout: str | None = None
     """Time after which the near end forgets marks; by default `period`. Takes a time such as "2ms" or "14us"."""
-    size: int | None = None
+    notification_size: int | None = None
     """Size of a notification on the wire, in bytes. Takes a whole number from 1. Default: 64."""
     telemetry: bool | None = None
     """Sends sources the reports of ports (INT) instead of notifications (HPCC*). Takes true or false. Default:
@@ -800,11 +801,11 @@ class Scheme(Table):
     """The law of flows inside a datacenter. Takes the name of a law such as "unocc"."""
     inter: Literal["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno", "vegas", "copa", "dcqcn", "timely", "hpcc", "dctcp-rate", "expresspass", "flashpass", "line-rate", "fixed", "nscc", "strait"] | str | None = None
     """The law of flows between datacenters. Takes the name of a law such as "unocc"."""
-    port: PortOver | None = None
+    port: PortOverrides | None = None
     """Changes to `[port]`. Takes a table."""
-    host: HostOver | None = None
+    host: HostOverrides | None = None
     """Changes to `[host]`. Takes a table."""
-    switch: Literal["off"] | SwitchOver | None = None
+    switch: Literal["off"] | SwitchOverrides | None = None
     """Changes to `[switch]`; `off`: every port has a queue of its own. Takes "off" or a table with keys of
     [switch]."""
     lscc: Lscc | None = None
@@ -822,7 +823,7 @@ class Scheme(Table):
     """Parameters of flows between datacenters alone, over those of their law in `params`. Takes a table of a law's
     parameters."""
 
-    CANDIDATES: ClassVar[Candidates] = {"port": lambda: (PortOver,), "host": lambda: (HostOver,), "switch": lambda: (SwitchOver,), "lscc": lambda: (Lscc,), "swing": lambda: (SwingTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"port": lambda: (PortOverrides,), "host": lambda: (HostOverrides,), "switch": lambda: (SwitchOverrides,), "lscc": lambda: (Lscc,), "swing": lambda: (SwingTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -833,11 +834,11 @@ class Clock(Table):
     """Unit of the transmission time of a packet at any port, and of the time between two paced packets: both are
     rounded down to whole multiples of it. `1ns` for simulators in whole nanoseconds. `off`: exact, in picoseconds.
     Takes "off" or a time such as "50us". Default: "off"."""
-    whole: Literal["kept", "short"] | None = None
-    """Rounding of such a time that is a whole number of ticks. `kept`: it is unchanged. `short`: it loses a tick,
-    as in old versions of ns-3, whose conversion from floating point truncates what a double cannot represent. Takes
-    "kept" or "short". Default: "kept"."""
-    ties: Literal["input", "scheduled"] | None = None
+    exact_ticks: Literal["keep", "round-down-one"] | None = None
+    """Rounding of such a time that is a whole number of ticks. `keep`: it is unchanged. `round-down-one`: it loses
+    a tick, as in old versions of ns-3, whose conversion from floating point truncates what a double cannot
+    represent. Takes "keep" or "round-down-one". Default: "keep"."""
+    tie_break: Literal["input", "scheduled"] | None = None
     """Order of packets that arrive at a switch at the same time. `input`: by input. `scheduled`: by scheduling, as
     with one FIFO event queue: the packet that began to leave its sender first, and among packets that began
     together the one that follows from the earlier event. `scheduled` is for switches that share their buffer, and
@@ -852,14 +853,14 @@ class Port(Table):
     """Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT
     of the network; `0.5bdp`: half of that. Takes a size such as "1MiB", a multiple such as "bdp" or "0.5bdp", or
     "unlimited". Default: "1MiB"."""
-    ecn: Literal["off"] | Red | Step | None = None
+    ecn: Literal["off"] | RedMarking | StepMarking | None = None
     """ECN marking by the queue. Takes { min = "25%", max = "75%" }, { step = "100KB" } or "off"."""
-    phantom: Literal["off"] | PhantomTable | None = None
+    phantom: Literal["off"] | PhantomQueue | None = None
     """Phantom queue in addition to the real one; a packet is marked if either marks it. Takes { size = "22.4MB",
     drain = 0.9, min = "2%", max = "60%" } or "off". Default: "off"."""
     control_priority: bool | None = None
     """Strict priority of acknowledgements over all data. Takes true or false. Default: false."""
-    trim: bool | TrimTable | None = None
+    trim: bool | Trimming | None = None
     """Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
     Not with `[switch]`, nor where ports report themselves. Takes true, false or { header = 64, control = "1MB" }.
     Default: false."""
@@ -872,13 +873,13 @@ class Port(Table):
     mark_at: Literal["enqueue", "dequeue"] | None = None
     """Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
     leaves, on the queue that it leaves behind (`dequeue`). Takes "enqueue" or "dequeue". Default: "enqueue"."""
-    in_service: Literal["remainder", "whole", "excluded"] | None = None
-    """Contribution of the packet in service to the queue: its remainder, all of it (as in htsim) or nothing (as in
-    ns-3). Takes "remainder", "whole" or "excluded". Default: "remainder"."""
-    loss: float | str | None = None
+    in_service_bytes: Literal["remaining", "all", "none"] | None = None
+    """Contribution of the packet in service to the queue: its remaining bytes, all of it (as in htsim) or nothing
+    (as in ns-3). Takes "remaining", "all" or "none". Default: "remaining"."""
+    loss_probability: float | str | None = None
     """Share of packets that a link loses by chance, under 1. Takes a number from 0 to 1, or "0%" to "100%".
     Default: 0."""
-    loss_bursts: Literal["off"] | BurstTable | None = None
+    loss_bursts: Literal["off"] | LossBursts | None = None
     """Burst losses, in addition to `loss`. Takes "off" or a table such as { rates = [0.0003, 0.00007] }. Default:
     "off"."""
     headroom: Literal["auto"] | str | int | str | None = None
@@ -895,26 +896,26 @@ class Port(Table):
     xoff: int | str | None = None
     """With `[switch]`: the same limit in bytes. By default `alpha = 0.125`. Takes a size such as "1MiB" or "64KB",
     or a whole number of bytes."""
-    hysteresis: int | str | None = None
+    xon_offset: int | str | None = None
     """With `[switch]`: decrease of what is held after which the sender resumes. Either this or `xon`. Takes a size
     such as "1MiB" or "64KB", or a whole number of bytes."""
     xon: int | str | None = None
-    """With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis =
+    """With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `xon_offset =
     3072`. Takes a size such as "1MiB" or "64KB", or a whole number of bytes."""
-    host: PortPatch | None = None
+    host: PortClassOverrides | None = None
     """Other settings for ports towards hosts. Takes a table."""
-    edge: PortPatch | None = None
+    edge: PortClassOverrides | None = None
     """Other settings for ports between edge and aggregation. Takes a table."""
-    core: PortPatch | None = None
+    core: PortClassOverrides | None = None
     """Other settings for ports between aggregation and core. Takes a table."""
-    border: PortPatch | None = None
+    border: PortClassOverrides | None = None
     """Other settings for ports between core and border. Takes a table."""
-    inter: PortPatch | None = None
+    inter: PortClassOverrides | None = None
     """Other settings for ports between datacenters. Takes a table."""
-    other: PortPatch | None = None
+    other: PortClassOverrides | None = None
     """Other settings for all other ports between switches. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (Red, Step,), "phantom": lambda: (PhantomTable,), "trim": lambda: (TrimTable,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (BurstTable,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortPatch,), "edge": lambda: (PortPatch,), "core": lambda: (PortPatch,), "border": lambda: (PortPatch,), "inter": lambda: (PortPatch,), "other": lambda: (PortPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"ecn": lambda: (RedMarking, StepMarking,), "phantom": lambda: (PhantomQueue,), "trim": lambda: (Trimming,), "codel": lambda: (CoDelTable,), "fq_codel": lambda: (FqCoDelTable,), "loss_bursts": lambda: (LossBursts,), "credit_queue": lambda: (CreditQueueTable,), "host": lambda: (PortClassOverrides,), "edge": lambda: (PortClassOverrides,), "core": lambda: (PortClassOverrides,), "border": lambda: (PortClassOverrides,), "inter": lambda: (PortClassOverrides,), "other": lambda: (PortClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
@@ -924,7 +925,7 @@ class Switch(Table):
     buffer: Literal["unlimited"] | int | str | None = None
     """Room for all packets that wait in a switch. Takes a size such as "32MiB", or "unlimited". Default:
     "32MiB"."""
-    reserve: int | str | None = None
+    reserved: int | str | None = None
     """Part of `buffer` that is reserved for each ingress port and data class in use. Takes a size such as "1MiB" or
     "64KB", or a whole number of bytes. Default: "4KiB"."""
     egress_alpha: Literal["off"] | float | str | None = None
@@ -933,29 +934,29 @@ class Switch(Table):
     int: Literal["auto"] | bool | None = None
     """Lets ports report themselves to packets that request it (INT). `auto`: if a law of the scheme reads reports.
     Takes "auto", true or false. Default: "auto"."""
-    marks: bool | None = None
+    ecn_marking: bool | None = None
     """Lets ports of these switches mark; with false none does, whatever `[port]` sets. Takes true or false.
     Default: true."""
     pfc: bool | PfcTable | None = None
     """Lets switches pause their senders (PFC); otherwise packets that find no room are dropped. Takes true, false
     or { frame = 64, relay = false }. Default: false."""
-    edge: SwitchPatch | None = None
+    edge: SwitchClassOverrides | None = None
     """Other settings for switches with hosts attached and without links between datacenters. Takes a table."""
-    aggregation: SwitchPatch | None = None
+    aggregation: SwitchClassOverrides | None = None
     """Other settings for switches between edge and core. Takes a table."""
-    core: SwitchPatch | None = None
+    core: SwitchClassOverrides | None = None
     """Other settings for all other switches. Takes a table."""
-    border: SwitchPatch | None = None
+    border: SwitchClassOverrides | None = None
     """Other settings for switches at the links between datacenters. Takes a table."""
 
-    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchPatch,), "aggregation": lambda: (SwitchPatch,), "core": lambda: (SwitchPatch,), "border": lambda: (SwitchPatch,)}
+    CANDIDATES: ClassVar[Candidates] = {"pfc": lambda: (PfcTable,), "edge": lambda: (SwitchClassOverrides,), "aggregation": lambda: (SwitchClassOverrides,), "core": lambda: (SwitchClassOverrides,), "border": lambda: (SwitchClassOverrides,)}
 
 
 @dataclass(kw_only=True, repr=False)
 class Host(Table):
     """The hosts."""
 
-    payload: int | None = None
+    mss: int | None = None
     """Payload of a full packet, in bytes; with the header at most 65535. Takes a whole number from 1. Default:
     4096."""
     header: int | None = None
@@ -967,7 +968,7 @@ class Host(Table):
     ack_delay: Literal["auto"] | str | None = None
     """Maximum delay of an acknowledgement where `ack_every` is over 1. `auto`: a quarter of the base RTT. Takes
     "auto" or a time such as "20us". Default: "auto"."""
-    path: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
+    load_balancing: Literal["ecmp", "repath", "spray", "unolb", "plb", "reps"] | UnoLbTable | PlbTable | RepsTable | None = None
     """`ecmp`: one path per flow. `repath`: one path per flow, another one after each of its timeouts. `spray`: a
     path drawn for each packet (RPS). `unolb`: subflows in turn, each on a path that it leaves after losses. `plb`:
     one path per flow, another one on congestion. `reps`: each packet takes the entropy of a packet that was
@@ -978,7 +979,7 @@ class Host(Table):
     coding: bool | CodingTable | None = None
     """Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a
     table. Takes true, false or { data = 8, parity = 2 }. Default: false."""
-    reordering: Literal["auto"] | str | None = None
+    reorder_window: Literal["auto"] | str | None = None
     """Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and
     with `unolb` under one law, at least the longest wait in all queues of the path. Takes "auto" or a time such as
     "20us". Default: "auto"."""
@@ -988,9 +989,9 @@ class Host(Table):
     a time such as "20us". Default: "auto"."""
     rto_max: str | None = None
     """Maximum retransmission timeout. Takes a time such as "2ms" or "14us". Default: "4s"."""
-    timeouts_cut: bool | None = None
+    law_sees_timeouts: bool | None = None
     """Notifies laws of timeouts. Takes true or false. Default: true."""
-    loss_timer: Literal["flow", "packet"] | None = None
+    rto_per: Literal["flow", "packet"] | None = None
     """`flow`: one retransmission timer per flow, which each ACK restarts; it follows the RTT and backs off.
     `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base RTT),
     declares that packet alone lost and does not back off. Its automatic length counts queues of the reverse path
@@ -1017,25 +1018,25 @@ class Host(Table):
     window_check: Literal["strict", "overshoot"] | None = None
     """`strict`: a packet leaves if it fits the window. `overshoot`: a packet leaves unless the window is full, as
     in HPCC's simulator. Takes "strict" or "overshoot". Default: "strict"."""
-    cnp: Literal["off"] | str | None = None
+    cnp_interval: Literal["off"] | str | None = None
     """Minimum time between two congestion notification packets (CNPs) of a flow, which receivers send on marks, or
     `off`. Takes "off" or a time such as "50us". Default: "off"."""
     cnp_size: int | None = None
     """Size of a CNP on the wire, in bytes. Takes a whole number from 1. Default: 64."""
-    segment: int | str | None = None
+    gso_size: int | str | None = None
     """GSO size: payload that a flow passes to the NIC at once and that is held as one; at least one packet. Takes a
     size such as "1MiB" or "64KB", or a whole number of bytes. Default: "0B"."""
-    small_queue: Literal["off"] | int | str | None = None
+    tsq_limit: Literal["off"] | int | str | None = None
     """Payload of one flow that may wait between law and NIC (TCP small queues). `off`: the NIC polls flows in turn.
     Takes "off" or a size such as "64KB". Default: "off"."""
     fq: bool | None = None
     """Paces in the small queue, as Linux's FQ does. The law's RTTs then include the wait there, and On-Ramp's hold
-    with it. Needs `small_queue`. Takes true or false. Default: false."""
+    with it. Needs `tsq_limit`. Takes true or false. Default: false."""
     initial_quantum: Literal["window"] | int | str | None = None
     """Payload sent below which a flow has its turns at the NIC before the others, as new flows have in Linux's FQ
     (`initial_quantum` in tc-fq(8)). `window`: the initial window of the flow's law, or its own BDP if that is less.
     Zero: all flows have turns alike. Takes "window" or a size such as "64KB". Default: "0B"."""
-    known_sizes: bool | None = None
+    size_aware: bool | None = None
     """Lets hosts know the size of flows, as where applications state the length of their messages. Laws that use it
     receive the bytes left (Strait does). `initial_quantum` then gives precedence to flows that have less than that
     left to send, in full packets, however much they have sent. Takes true or false. Default: false."""
@@ -1065,18 +1066,18 @@ class Host(Table):
     receives. Takes a time such as "2ms" or "14us". Default: "0s"."""
     jitter: Literal["off"] | JitterTable | None = None
     """Processing delay of hosts: the time of an arriving packet between the NIC and the transport, such as `{ mean
-    = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`. Takes "off" or a table
-    such as { mean = "1us" }. Default: "off"."""
+    = "1us" }`, or `off`. Packets of one flow stay in order. Not with `tie_break = "scheduled"`. Takes "off" or a
+    table such as { mean = "1us" }. Default: "off"."""
     tcp: Literal["off", "linux"] | TcpTable | None = None
     """Behaviour of Linux's TCP in addition to its law. `linux`: all of it. A table switches parts off, such as `{
     hystart = false }`. `off`: none of it. Not for laws that set their own windows in Linux, such as BBR. Needs
     `recovery = "selective"`. Takes "off", "linux" or a table such as { hystart = false }. Default: "off"."""
 
-    CANDIDATES: ClassVar[Candidates] = {"path": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
+    CANDIDATES: ClassVar[Candidates] = {"load_balancing": lambda: (UnoLbTable, PlbTable, RepsTable,), "coding": lambda: (CodingTable,), "on_ramp": lambda: (OnRampTable,), "jitter": lambda: (JitterTable,), "tcp": lambda: (TcpTable,)}
 
 
 @dataclass(kw_only=True, repr=False)
-class BroughtLaw(Table):
+class ExternalLaw(Table):
     """A law that the calling program supplies. The Python package writes the table; the command has no such
     laws."""
 
@@ -1095,22 +1096,21 @@ class Incast(Table):
     """`kind = "incast"`: many hosts send to one. Senders are spread over edge switches and pods."""
 
     KIND: ClassVar[str | None] = "incast"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     size: int | str
     """Size of each flow. Takes a size such as "1MiB" or "64KB", or a whole number of bytes. Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     receiver: int | str | None = None
     """Receiver. Takes a host's number such as 0, or its name such as "dc0.host0". Default: 0."""
     intra: int | None = None
@@ -1124,26 +1124,25 @@ class Incast(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Long(Table):
+class LongFlows(Table):
     """`kind = "long"`: flows between chosen hosts."""
 
     KIND: ClassVar[str | None] = "long"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     flows: Sequence[Sequence[int | str]]
     """Pairs of sender and receiver. Takes an array. Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     size: int | str | None = None
     """Size of each flow; by default more than its links carry until the stop. Takes a size such as "1MiB" or
     "64KB", or a whole number of bytes."""
@@ -1158,22 +1157,21 @@ class Permutation(Table):
     """`kind = "permutation"`: every host sends to one other and receives from one other, drawn by the seed."""
 
     KIND: ClassVar[str | None] = "permutation"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     size: int | str
     """Size of each flow. Takes a size such as "1MiB" or "64KB", or a whole number of bytes. Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     scope: Literal["intra", "inter", "any"] | None = None
     """Location of the receivers: in the sender's datacenter (`intra`), in another one (`inter`), or anywhere
     (`any`). Takes "intra", "inter" or "any". Default: "any"."""
@@ -1186,23 +1184,23 @@ class Poisson(Table):
     """`kind = "poisson"`: flows at random times between random hosts, sizes from a distribution."""
 
     KIND: ClassVar[str | None] = "poisson"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class", "from_": "from"}
+    KEYS: ClassVar[dict[str, str]] = {"from_": "from"}
 
     load: float | str
     """Mean utilisation, in each direction, of the links of class `load_of` by payload that crosses them; up to 1.
     Takes a number such as 0.5, or "50%". Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     intra: str | None = None
     """Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario. Takes a
     string."""
@@ -1222,7 +1220,7 @@ class Poisson(Table):
     "all"."""
     start: str | None = None
     """Start of arrivals. Takes a time such as "2ms" or "14us". Default: "0s"."""
-    window: str | None = None
+    duration: str | None = None
     """Duration of arrivals. Either this or `flows`. Takes a time such as "2ms" or "14us"."""
     flows: int | None = None
     """Number of flows that arrive. Takes a whole number from 1."""
@@ -1234,7 +1232,6 @@ class Requests(Table):
     incasts as a load. A request is complete with its last flow."""
 
     KIND: ClassVar[str | None] = "requests"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     fanout: int
     """Number of hosts that answer a request: other hosts, drawn for each request. Takes a whole number from 1.
@@ -1246,22 +1243,22 @@ class Requests(Table):
     "50%". Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     among: str | Sequence[int | str] | None = None
     """Hosts that request and answer. Takes "all", "even", "odd", a range of numbers such as "0..16", or an array of
     hosts. Default: "all"."""
     start: str | None = None
     """Start of arrivals. Takes a time such as "2ms" or "14us". Default: "0s"."""
-    window: str | None = None
+    duration: str | None = None
     """Duration of arrivals. Either this or `requests`. Takes a time such as "2ms" or "14us"."""
     requests: int | None = None
     """Number of requests that arrive. Takes a whole number from 1."""
@@ -1272,11 +1269,10 @@ class ClosedLoop(Table):
     """`kind = "closed-loop"`: clients read from servers. A client keeps a number of reads outstanding and requests
     the next one when one is complete, so the load follows from how fast reads are. A read is a flow from the server
     to the client. The next one on its connection starts when the client has every byte and has computed, one
-    one-way delay later, which its request takes; on a kept connection also not before the server has everything
-    acknowledged."""
+    one-way delay later, which its request takes; on a persistent connection also not before the server has
+    everything acknowledged."""
 
     KIND: ClassVar[str | None] = "closed-loop"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     clients: str | Sequence[int | str]
     """Hosts that read. Takes "all", "even", "odd", a range of numbers such as "0..16", or an array of hosts.
@@ -1286,16 +1282,16 @@ class ClosedLoop(Table):
     "all", "even", "odd", a range of numbers such as "0..16", or an array of hosts. Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     active: int | None = None
     """Number of clients that read, the first ones; all if not given. With 0 nothing is read. Takes a whole
     number."""
@@ -1329,23 +1325,22 @@ class Allreduce(Table):
     end, is one collective in results."""
 
     KIND: ClassVar[str | None] = "allreduce"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     size: int | str
     """Bytes of each rank in an iteration. Takes a size such as "1MiB" or "64KB", or a whole number of bytes.
     Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     groups: Sequence[Sequence[int | str]] | None = None
     """The groups: the ranks of each, in order. Either this or `count`. Takes an array."""
     count: int | None = None
@@ -1375,7 +1370,6 @@ class Collective(Table):
     is one collective in results."""
 
     KIND: ClassVar[str | None] = "collective"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     operation: Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "pipeline"]
     """Collective operation. Takes "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast" or
@@ -1387,16 +1381,16 @@ class Collective(Table):
     Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     algorithm: Literal["ring", "tree", "halving-doubling"] | None = None
     """Algorithm. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`:
     `ring` by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one
@@ -1446,24 +1440,23 @@ class Flow(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class List(Table):
+class FlowList(Table):
     """`kind = "list"`: flows one by one, from a file or from here."""
 
     KIND: ClassVar[str | None] = "list"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     file: str | None = None
     """A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. A cell of `bytes` may be empty.
     Several events of `after` are separated by blanks. Either this or `flows`. Takes a string."""
@@ -1476,27 +1469,26 @@ class List(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Import(Table):
+class ImportedTraffic(Table):
     """`kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows
     import`](import.md) makes of the same file. Assumptions and omissions are notes of `check` and of results."""
 
     KIND: ClassVar[str | None] = "import"
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
 
     format: Literal["goal", "chakra", "msccl", "simai", "flows", "netflow", "pcap"]
     """Format of the file. Takes "goal", "chakra", "msccl", "simai", "flows", "netflow" or "pcap". Required."""
     name: str | None = None
     """Its name in results. Takes a string."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold these flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
-    """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
-    the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs and
-    paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or "kept".
-    Default: "new"."""
+    connections: Literal["new", "persistent"] | None = None
+    """`new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier
+    one of the same two hosts, class and law left and that has nothing to send, with its window and its state of
+    RTTs and paths; if there is none, it opens one. Laws that send by credits open one for each flow. Takes "new" or
+    "persistent". Default: "new"."""
     file: str | None = None
     """The file, beside the scenario. Either this or `files`. Takes a string."""
     files: Sequence[str] | None = None
@@ -1589,31 +1581,29 @@ class Collectives(Table):
 class Job(Table):
     """`[[job]]`: a training job. Its flows wait for each other and for computing, iteration after iteration."""
 
-    KEYS: ClassVar[dict[str, str]] = {"class_": "class"}
-
     name: str
     """Its name in results, different from those of other jobs and of traffic. Takes a string. Required."""
     model: Model
     """The model that is trained. Takes a table. Required."""
-    place: str | int | Sequence[str | int]
+    placement: str | int | Sequence[str | int]
     """Hosts: as many as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this order,
     the ranks of a tensor group next to each other. Takes hosts such as "all", "0..16" or "dc0.0..8", or an array of
     such parts. Required."""
     micro_batches: int
     """Micro-batches that each copy of the model takes in an iteration. Takes a whole number from 1. Required."""
-    class_: int | None = None
+    traffic_class: int | None = None
     """The class of its packets at switches that share their buffer, 1 to 7. Takes a whole number from 1 to 7.
     Default: 1."""
     on_ramp: bool | None = None
     """Lets On-Ramp hold its flows, where `[host]` has it. Takes true or false. Default: true."""
-    connections: Literal["new", "kept"] | None = None
+    connections: Literal["new", "persistent"] | None = None
     """`new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
     the same two hosts, class and law left and that has nothing to send; if there is none, it opens one. Laws that
-    send by credits open one for each flow. Takes "new" or "kept". Default: "new"."""
+    send by credits open one for each flow. Takes "new" or "persistent". Default: "new"."""
     parallel: Parallel | None = None
     """Degrees of parallelism. Takes a table."""
     shuffle: bool | None = None
-    """Shuffles the hosts of `place` by `seed`. Takes true or false. Default: false."""
+    """Shuffles the hosts of `placement` by `seed`. Takes true or false. Default: false."""
     seed: int | None = None
     """Seed of what the job draws; if not given, it follows from the scenario's `seed` and the job's number. Takes a
     whole number."""
@@ -1624,7 +1614,7 @@ class Job(Table):
     ranks_per_host: int | None = None
     """1, or `tensor`: then a tensor group is one host, and its all-reduces are no flows. Takes a whole number from
     1. Default: 1."""
-    local_rate: str | None = None
+    intra_host_rate: str | None = None
     """The rate between two ranks of a host, in each direction, with `ranks_per_host` over 1. Takes a rate such as
     "100Gbps". Default: "2.4Tbps"."""
     batch: int | None = None
@@ -1669,7 +1659,7 @@ class Failure(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Series(Table):
+class Monitor(Table):
     """Sampling over time."""
 
     interval: str | None = None
@@ -1711,7 +1701,7 @@ class Range(Table):
 
 
 @dataclass(kw_only=True, repr=False)
-class Sample(Table):
+class RandomPoints(Table):
     """Points that are drawn, random or quasi-random."""
 
     points: int
@@ -1805,16 +1795,16 @@ class Config(Table):
     """Switches whose ports share one buffer; without it every port has a queue of its own. Takes a table."""
     host: Host | None = None
     """The hosts. Takes a table."""
-    laws: dict[str, BroughtLaw] | None = None
+    external_laws: dict[str, ExternalLaw] | None = None
     """Laws that the calling program supplies (Python), by names that begin with a capital letter. Takes a table of
     named entries."""
-    traffic: Sequence[Incast | Long | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | List | Import] | None = None
+    traffic: Sequence[Incast | LongFlows | Permutation | Poisson | Requests | ClosedLoop | Allreduce | Collective | FlowList | ImportedTraffic] | None = None
     """Traffic: each entry makes flows, all in one run. At least one, or a job. Takes an array."""
     job: Sequence[Job] | None = None
     """Training jobs, all in one run, in addition to the traffic. Takes an array."""
     failure: Sequence[Failure] | None = None
     """Links that fail. Takes an array."""
-    series: Series | None = None
+    monitor: Monitor | None = None
     """Sampling over time. Takes a table."""
     sizes: dict[str, str] | None = None
     """Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows,
@@ -1825,7 +1815,7 @@ class Config(Table):
     points: Sequence[dict[str, Any]] | None = None
     """Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of
     `[grid]`. Takes an array."""
-    sample: Sample | None = None
+    random_points: RandomPoints | None = None
     """Points that are drawn, random or quasi-random. Takes a table."""
     variants: dict[str, Variant] | None = None
     """More runs of every scheme, each with some keys changed. Takes a table of named entries."""
@@ -1841,4 +1831,4 @@ class Config(Table):
     table: Sequence[Any] | None = None
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
-    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "laws": lambda: (BroughtLaw,), "traffic": lambda: (Incast, Long, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, List, Import,), "job": lambda: (Job,), "failure": lambda: (Failure,), "series": lambda: (Series,), "sample": lambda: (Sample,), "variants": lambda: (Variant,), "scale": lambda: (Scale,), "cause": lambda: (Cause,)}
+    CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "external_laws": lambda: (ExternalLaw,), "traffic": lambda: (Incast, LongFlows, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, FlowList, ImportedTraffic,), "job": lambda: (Job,), "failure": lambda: (Failure,), "monitor": lambda: (Monitor,), "random_points": lambda: (RandomPoints,), "variants": lambda: (Variant,), "scale": lambda: (Scale,), "cause": lambda: (Cause,)}

@@ -177,7 +177,7 @@ def tune(
 ) -> Tuned:
     """Find the values of keys at which metrics are least (or greatest), each a mean over runs and seeds.
 
-    A metric may be `"G(reference.toml)"` or `"W(reference.toml)"`: the score against a file that `narrows score --write` made, of
+    A metric may be `"G(reference.toml)"` or `"W(reference.toml)"`: the score against a file that `narrows score --save-baseline` made, of
     several schemes the mean. `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a
     range), a list of choices, a `Range` or a `Choice`. `subject_to` has comparisons that must hold in every run, such as
     `"p99(intra.slowdown) <= 5"`. Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked.

@@ -43,7 +43,7 @@ def workers() -> list[int]:
 
 def same(one: nw.Results, other: nw.Results) -> bool:
     """Whether all tables have the same bytes."""
-    files = ("flows.parquet", "ports.parquet", "rates.parquet")
+    files = ("flows.parquet", "port_samples.parquet", "flow_samples.parquet")
     pairs = zip(one, other, strict=True)
     return all((a.directory / file).read_bytes() == (b.directory / file).read_bytes() for a, b in pairs for file in files)
 
@@ -115,7 +115,7 @@ def test_files_beside_the_scenario_go_along(small: nw.Scenario, tmp_path: Path) 
     for name, size in [("a.csv", 100_000), ("b.csv", 200_000)]:
         (tmp_path / "lists" / name).write_text(f"start,src,dst,bytes\n0s,0,4,{size}\n", encoding="utf-8")
     small.grid, small.source = None, tmp_path / "here/small.toml"
-    small.traffic = [tables.List(file="../lists/a.csv")]
+    small.traffic = [tables.FlowList(file="../lists/a.csv")]
     over = {"traffic.0.file": ["../lists/a.csv", "../lists/b.csv"]}
     done = nw.sweep(small, tmp_path / "out", over=over, on="ray", progress=False)
     assert same(done, nw.run(small, tmp_path / "local", over=over, progress=False))

@@ -35,7 +35,7 @@ def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:
 
 
 def test_options_are_those_of_the_command() -> None:
-    for command, option in (("tune", "--parallel <N>"), ("plot", "--newcomer <SCHEME>"), ("sweep", "--ray <ADDRESS>")):
+    for command, option in (("tune", "--parallel <N>"), ("plot", "--not-in-baseline <SCHEME>"), ("sweep", "--ray <ADDRESS>")):
         done = narrows(command, "--help")
         assert (done.returncode, option in done.stdout) == (0, True), done.stderr
     wrong = narrows("tune", "a.toml", "--trials", "0")

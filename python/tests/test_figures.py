@@ -50,7 +50,7 @@ load = "30%"
 load_of = "host"
 flows = 30
 
-[series]
+[monitor]
 interval = "1ms"
 ports = ["left>right"]
 flows = "all"
@@ -105,7 +105,7 @@ kind = "time"
 y = 'rate("all", 0s, 1s)'
 schemes = ["dctcp"]
 each = "load"
-window = "10ms"
+duration = "10ms"
 """
 
 

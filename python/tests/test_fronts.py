@@ -61,7 +61,7 @@ def test_the_command_draws_it(results: nw.Results, tmp_path: Path) -> None:
 
     refused = plot("--front", "--y", "goodput")
     assert (refused.returncode, "do not go with --front" in refused.stderr) == (2, True), refused.stderr
-    assert plot("--against", "x.toml").returncode == 2
+    assert plot("--baseline", "x.toml").returncode == 2
     done = plot("--front")
     assert done.returncode == 2
     said = done.stderr

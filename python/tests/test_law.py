@@ -38,10 +38,10 @@ def scenario(**schemes: tables.Scheme) -> nw.Scenario:
         name="law",
         stop="1s",
         topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="50us"),
-        port=tables.Port(buffer="100KB", ecn=tables.Step(step="50KB")),
+        port=tables.Port(buffer="100KB", ecn=tables.StepMarking(step="50KB")),
         schemes=schemes,
         traffic=[
-            tables.Long(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="5MB"),
+            tables.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="5MB"),
             tables.Poisson(intra="websearch", load="30%", load_of="host", flows=60),
         ],
     )
@@ -136,10 +136,10 @@ def test_the_key_is_that_of_the_source(tmp_path: Path) -> None:
         halve = of_module(tmp_path, text.format(growth=growth)).Halve
         asked = made.replace(schemes={**made.schemes, "mine": tables.Scheme(law="Halve", params={"Halve": params})})
         results = nw.run(asked, tmp_path / f"gain {params}", laws=[halve], progress=False)
-        mine = results["mine"].manifest["resolved"]["laws"]["Halve"]
+        mine = results["mine"].manifest["resolved"]["external_laws"]["Halve"]
         assert mine["sha256"] == law.declared([halve])["Halve"].sha256
         assert mine["params"] == {"gain": 4}
-        assert "laws" not in results["dctcp"].manifest["resolved"]
+        assert "external_laws" not in results["dctcp"].manifest["resolved"]
         return {run.scheme: run.manifest["key"] for run in results}
 
     first, again, changed, set_other = keys(1), keys(1), keys(2), keys(1, gain=5)
@@ -522,20 +522,20 @@ def test_a_trace_has_what_happened() -> None:
 
 
 def test_a_law_hears_what_is_left_where_hosts_know_it() -> None:
-    def acks(known_sizes: bool) -> list[list[str]]:
+    def acks(size_aware: bool) -> list[list[str]]:
         scenario = nw.Scenario(
             name="known",
             stop="1ms",
             topology=tables.SingleSwitch(hosts=2, rate="10Gbps", delay="1us"),
-            host=tables.Host(payload=1000, known_sizes=known_sizes),
+            host=tables.Host(mss=1000, size_aware=size_aware),
             schemes={"traced": tables.Scheme(law="Reno")},
-            traffic=[tables.Long(flows=[[0, 1]], size="3500B")],
+            traffic=[tables.LongFlows(flows=[[0, 1]], size="3500B")],
         )
         lines = porting.recorded(mine.Reno, scenario).splitlines()
         return [line.split(" | ")[0].split() for line in lines if line.startswith("ack ")]
 
-    assert [(len(ack), int(ack[-1])) for ack in acks(known_sizes=True)] == [(13, 2500), (13, 1500), (13, 500), (13, 0)]
-    assert [len(ack) for ack in acks(known_sizes=False)] == [12] * 4
+    assert [(len(ack), int(ack[-1])) for ack in acks(size_aware=True)] == [(13, 2500), (13, 1500), (13, 500), (13, 0)]
+    assert [len(ack) for ack in acks(size_aware=False)] == [12] * 4
 
 
 def test_a_law_is_begun_in_rust(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_selection_is_of_all_that_is_asked(results: nw.Results, tmp_path: Path
 
 def test_all_files_of_a_sweep_have_one_schema(small: nw.Scenario, tmp_path: Path) -> None:
     """Laws trace other states, and a shard may have one scheme alone."""
-    small.series = tables.Series(interval="1ms", flows="all")
+    small.series = tables.Monitor(interval="1ms", flows="all")
     small.grid = None
     small.schemes["gemini"] = tables.Scheme(law="gemini")
     whole = nw.run(small, tmp_path / "whole", progress=False)
@@ -101,9 +101,9 @@ def test_all_files_of_a_sweep_have_one_schema(small: nw.Scenario, tmp_path: Path
     assert cubic["trace_w_max_bytes"].null_count() == 0
     assert cubic["trace_alpha_ppm"].null_count() == len(cubic) > 0
     # Files of earlier versions lack columns that others have.
-    dctcp, old = whole["dctcp"].directory / "rates.parquet", tmp_path / "old.parquet"
+    dctcp, old = whole["dctcp"].directory / "flow_samples.parquet", tmp_path / "old.parquet"
     pl.read_parquet(dctcp).drop("trace_w_max_bytes").write_parquet(old, compression="uncompressed")
-    both = nw.Table([old, whole["cubic"].directory / "rates.parquet"])
+    both = nw.Table([old, whole["cubic"].directory / "flow_samples.parquet"])
     assert both.columns.keys() == expected.keys()
     read = both.to_polars()
     assert len(read) == len(both)
@@ -375,7 +375,7 @@ def test_iterations_of_jobs_are_rows(small: nw.Scenario, results: nw.Results, tm
         name="gpt",
         model=tables.Model(params=1_000_000, layers=2, hidden=64, sequence=16),
         parallel=tables.Parallel(pipeline=2),
-        place="0..2",
+        placement="0..2",
         micro_batches=2,
         iterations=3,
         compute=tables.ComputeTimes(forward="1ms", backward="2ms"),
@@ -543,7 +543,7 @@ def test_runs_of_other_settings_stay(small: nw.Scenario, tmp_path: Path) -> None
 
 
 def test_metrics_of_samples_are_those_of_the_tables(small: nw.Scenario, tmp_path: Path) -> None:
-    small.series = tables.Series(interval="1ms", ports=["left>right"])
+    small.series = tables.Monitor(interval="1ms", ports=["left>right"])
     made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)
     longest = [run.ports.to_polars()["queue_bytes"].max() for run in made]
     assert made.metric('queue("left>right").max') == longest

@@ -49,7 +49,7 @@ def test_any_sequence_is_a_list_of_the_file(small: nw.Scenario) -> None:
     # Type checkers accept these, too: fields are of `Sequence`.
     several: Sequence[tables.Poisson] = (tables.Poisson(intra="websearch", load=0.3, load_of="host", flows=30),)
     made = small.replace(traffic=several, grid={"seed": np.array([1, 2]), "traffic.0.load": ("20%", "40%")}, sizes=None)
-    flows = tables.List(flows=[tables.Flow(src=0, dst=int(dst), size="1KB") for dst in range(1, 3)])
+    flows = tables.FlowList(flows=[tables.Flow(src=0, dst=int(dst), size="1KB") for dst in range(1, 3)])
     made = made.replace(traffic=[*several, flows])
     assert made.runs()[:2] == small.replace(grid={"seed": [1, 2], "traffic.0.load": ["20%", "40%"]}).runs()[:2]
     assert nw.Scenario.from_toml(made.to_toml()).to_toml() == made.to_toml()

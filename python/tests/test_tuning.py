@@ -27,7 +27,7 @@ def queue() -> nw.Scenario:
         name="queue",
         stop="50ms",
         topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
-        port=tables.Port(buffer="1MB", ecn=tables.Step(step="100KB")),
+        port=tables.Port(buffer="1MB", ecn=tables.StepMarking(step="100KB")),
         schemes={"dctcp": tables.Scheme(law="dctcp")},
         traffic=[tables.Permutation(scope="any", size="4MB")],
     )
@@ -193,7 +193,7 @@ def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
     steps = {"port.ecn.step": ["20KB", "80KB", "320KB"]}
     untuned = nw.run(queue(), tmp_path / "untuned", seeds=2, progress=False)
     file = tmp_path / "reference.toml"
-    words = ["score", str(untuned.directory), "--cell", "network.max_queue", "--cell", "fct.max", "--write", str(file)]
+    words = ["score", str(untuned.directory), "--metric", "network.max_queue", "--metric", "fct.max", "--save-baseline", str(file)]
     subprocess.run([sys.executable, "-m", "narrows", *words], check=True, capture_output=True, timeout=300)
     assert untuned.score(file)[0]["g"] == 1.0
     tuned = nw.tune(
@@ -241,7 +241,7 @@ def test_another_direction_is_another_study(tmp_path: Path) -> None:
 
 def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path: Path) -> None:
     where = {"port.ecn.min": ["10KB", "200KB"], "port.ecn.max": ["100KB", "400KB"]}
-    marked = queue().replace(port=tables.Port(buffer="1MB", ecn=tables.Red(min="50KB", max="300KB")))
+    marked = queue().replace(port=tables.Port(buffer="1MB", ecn=tables.RedMarking(min="50KB", max="300KB")))
     tuned = nw.tune(marked, minimize="fct.max", where=where, trials=10, seeds=1, out=tmp_path / "out", progress=False)
     assert tuned.best
     assert all(setting.set != {"port.ecn.min": "200KB", "port.ecn.max": "100KB"} for setting in tuned.best)
@@ -256,7 +256,7 @@ def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path
         ({"where": {"port.bufer": ("1KB", "2KB")}}, "did you mean `buffer`"),
         ({"where": {"port.buffer": ("2KB", "1KB")}}, "is not above"),
         ({"where": {"port.buffer": ("1KB", "1ms")}}, "of another kind"),
-        ({"where": {"port.loss": nw.Range("0%..5%", log=True)}}, "no logarithm"),
+        ({"where": {"port.loss_probability": nw.Range("0%..5%", log=True)}}, "no logarithm"),
         ({"minimize": ["fct.max", "goodput"], "halve": True}, "halving needs one objective"),
         ({"minimize": ["fct.max", "goodput"], "race": True}, "racing needs one objective"),
         ({"race": True, "seeds": 3}, "a race needs at least 5 seeds"),

@@ -18,8 +18,6 @@ mod table;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use clap::Parser;
-
 use args::{BenchCommand, Cli, Command, ExportCommand};
 use exit::CommandFailure;
 
@@ -32,7 +30,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u
     let _ = AGAIN.set(again);
     interrupt::report_full_files();
     let words: Vec<OsString> = words.into_iter().collect();
-    let done = match Cli::try_parse_from(&words) {
+    let done = match Cli::parse_words(words.clone()) {
         Ok(cli) => dispatch(cli.command, words.get(1..).unwrap_or_default()),
         Err(said) => match exit::print_usage(&said) {
             // Help was requested and printed, or a usage error was printed.
@@ -60,7 +58,7 @@ pub struct PythonCommand {
 /// Parses a command line that the Python package does; its first word is the command's name. Returns nothing for another
 /// command, a request for help or a wrong command line: [`run`] is for those.
 pub fn python_command(words: impl IntoIterator<Item = OsString>) -> Option<PythonCommand> {
-    let (name, options) = match Cli::try_parse_from(words).ok()?.command {
+    let (name, options) = match Cli::parse_words(words).ok()?.command {
         Command::Plot(args) => ("plot", serde_json::to_string(&args)),
         Command::Tune(args) => ("tune", serde_json::to_string(&args)),
         _ => return None,
@@ -83,7 +81,7 @@ pub fn import(
     base: Option<&scenario::import::Base<'_>>,
     to: ImportTo,
 ) -> Result<scenario::import::Imported, ImportError> {
-    let parsed = Cli::try_parse_from(words).map_err(|error| ImportError::Other(error.render().to_string()))?;
+    let parsed = Cli::parse_words(words).map_err(|error| ImportError::Other(error.render().to_string()))?;
     match parsed.command {
         Command::Import(command) => commands::import::import_for(&command, base, to),
         _ => Err(ImportError::Other("error: expected `narrows import`".into())),

@@ -34,7 +34,7 @@ impl SweepObserver for Terminal {
     fn board<'a>(&'a self, names: &[String], kept: usize) -> Box<dyn study::ProgressDisplay + 'a> {
         if kept > 0 && !self.quiet {
             let all = study::count(names.len(), "run");
-            self.tell(&format!("{kept} of {all} finished before: kept; --anew runs them again"));
+            self.tell(&format!("{kept} of {all} finished before: kept; --force runs them again"));
         }
         Box::new(RunsDisplay::new(self.quiet, names, kept))
     }

@@ -122,7 +122,7 @@ impl ResultsPage {
         let has_causes = self.sections.iter().any(|(_, text)| text.contains(HEADING));
         let explained = if has_causes { format!(". {}", explained.sentence()) } else { String::new() };
         let mut page = format!(
-            "{TITLE}\nWritten by `narrows reproduce FIGURE --scale {} --page FILE`: a figure's section stays until that figure is run \
+            "{TITLE}\nWritten by `narrows reproduce FIGURE --scale {} --markdown FILE`: a figure's section stays until that figure is run \
              again. Verdicts are defined in [claims](../reference/claims.md).\n\n{}{explained}.\n",
             self.scale,
             tally(self.sections.len(), &verdicts)

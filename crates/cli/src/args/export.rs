@@ -21,7 +21,7 @@ pub(crate) enum ExportCommand {
     /// Export a sampled flow of a run as a qlog file.
     ///
     /// Contains its window, RTTs, bytes and the state of its control law. Only flows that the scenario samples
-    /// (`[series]`) can be exported.
+    /// (`[monitor]`) can be exported.
     Qlog(ExportQlogArgs),
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct ExportSonicArgs {
     pub(crate) small_packets: u64,
     /// Port speed in Gb/s from which ports have eight lanes, for the headroom formula.
     #[arg(long, value_name = "GBPS", default_value_t = 400)]
-    pub(crate) eight_lanes_from: u64,
+    pub(crate) eight_lane_min: u64,
     /// Gearbox delay in the headroom formula's unit, 0 to 65535.
     ///
     /// The formula counts speed times delay over 8 KiB.
@@ -103,7 +103,7 @@ pub(crate) struct ExportSonicArgs {
     ///
     /// For SONiC's model from 2026-06-23 on.
     #[arg(long)]
-    pub(crate) marks_apart: bool,
+    pub(crate) separate_wred: bool,
     /// Override a key of the scenario, as in topology.k=4. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,

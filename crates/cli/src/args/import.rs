@@ -82,7 +82,7 @@ pub(crate) struct ImportGraphArgs {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
 /// Target of imported traffic.
@@ -97,7 +97,7 @@ pub(crate) struct ImportOnto {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -202,7 +202,7 @@ pub(crate) struct ImportHpccArgs {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
 /// The unit of `start` in a connection matrix.
@@ -229,5 +229,5 @@ pub(crate) struct ImportHtsimArgs {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) out: PathBuf,
 }

@@ -10,7 +10,7 @@ use super::CsvArgs;
 pub(crate) enum KernelCommand {
     /// Load a control law into the kernel's TCP.
     ///
-    /// It stays loaded until `narrows kernel unload` or a reboot. Without --default, --netns, --route or --cgroup, only
+    /// It stays loaded until `narrows kernel unload` or a reboot. Without --set-default, --netns, --route or --cgroup, only
     /// sockets that request it by name use it (iperf3 -C NAME). Load it at both ends: a listener under another law
     /// refuses ECN.
     Load(KernelLoadArgs),
@@ -39,7 +39,7 @@ pub(crate) struct KernelLoadArgs {
     pub(crate) law: String,
     /// Use it for new connections of this network namespace by default.
     #[arg(long)]
-    pub(crate) default: bool,
+    pub(crate) set_default: bool,
     /// Use it by default in another network namespace, given by name or path. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Vec<String>,
@@ -65,11 +65,11 @@ pub(crate) struct KernelLoadArgs {
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub(crate) intra_rtt: String,
     /// Name in the kernel, at most 15 bytes. Default: `narrows_LAW`.
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "name", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Keep it loaded only until Ctrl-C.
     #[arg(long)]
-    pub(crate) hold: bool,
+    pub(crate) foreground: bool,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod export;
+mod groups;
 mod import;
 mod kernel;
 mod python;
@@ -51,7 +52,7 @@ pub(crate) enum Command {
     /// Run a scenario over many points and seeds, also on many machines.
     ///
     /// Like `narrows run`; can also split the runs into shards for several machines, list them, or submit them to a Ray
-    /// cluster. The points are those of the file (`[grid]`, `[[points]]`, `[sample]`) or of --over and --seeds. The
+    /// cluster. The points are those of the file (`[grid]`, `[[points]]`, `[random_points]`) or of --vary and --seeds. The
     /// same command again runs only what is missing.
     Sweep(Box<SweepArgs>),
     /// Find the smallest buffer that meets the objectives.
@@ -152,8 +153,8 @@ pub(crate) enum Command {
     Recv(Box<RecvArgs>),
     /// Carry TCP connections of programs over a long link.
     ///
-    /// Each connection crosses the link as a stream of the Narrows transport. Run `narrows proxy far` where the servers
-    /// are, and `narrows proxy near` where the programs are.
+    /// Each connection crosses the link as a stream of the Narrows transport. Run `narrows proxy server` where the servers
+    /// are, and `narrows proxy client` where the programs are.
     #[command(subcommand)]
     Proxy(ProxyCommand),
     /// Print the JSON Schema of scenario files.
@@ -202,13 +203,13 @@ pub(crate) struct Common {
     /// Also replaces finished runs of other settings in the results directory. Without this option, finished runs are
     /// kept, and a command that would discard some is refused.
     #[arg(long)]
-    pub(crate) anew: bool,
+    pub(crate) force: bool,
     /// Check the simulator's invariants while it runs.
     ///
     /// Covers queues, packet records, buffer accounting, event calendars and counters. Results are the same; a run
-    /// takes up to twice as long. Runs that are already finished are not checked: add --anew.
+    /// takes up to twice as long. Runs that are already finished are not checked: add --force.
     #[arg(long)]
-    pub(crate) checked: bool,
+    pub(crate) check_invariants: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,

@@ -33,12 +33,12 @@ pub(crate) struct PlotArgs {
     /// Scores are those of `narrows score`. The front joins the schemes that no other scheme beats at both.
     #[arg(long)]
     pub(crate) front: bool,
-    /// With --front: baseline file, from `narrows score --write`.
+    /// With --front: baseline file, from `narrows score --save-baseline`.
     #[arg(long, value_name = "FILE")]
-    pub(crate) against: Option<String>,
+    pub(crate) baseline: Option<String>,
     /// With --front: scheme to leave out of the baseline. May be repeated.
-    #[arg(long = "newcomer", value_name = "SCHEME")]
-    pub(crate) newcomers: Vec<String>,
+    #[arg(long = "not-in-baseline", value_name = "SCHEME")]
+    pub(crate) not_in_baseline: Vec<String>,
     /// Figure size and font size.
     #[arg(long, value_enum, default_value_t = Style::Paper)]
     pub(crate) style: Style,
@@ -63,7 +63,7 @@ pub(crate) struct PlotArgs {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: String,
+    pub(crate) out: String,
 }
 
 /// Sizes of a figure and its font.

@@ -56,7 +56,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) all: bool,
     /// Fraction of a group's flows that counts as the slowest, as in 5%; at least one flow.
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = part)]
-    pub(crate) share: f64,
+    pub(crate) slowest: f64,
     /// Compare counters of the slowest flows with typical flows of their size.
     ///
     /// Simulates nothing, so it is fast.
@@ -104,28 +104,28 @@ pub(crate) struct ScoreArgs {
     ///
     /// May be repeated. Default: the median and the p99 of the slowdown for each size bin, or for each class of flows.
     #[arg(long, value_name = "METRIC")]
-    pub(crate) cell: Vec<String>,
+    pub(crate) metric: Vec<String>,
     /// Score only runs with this value of a key, as in load=40% or variant=far.
     ///
     /// May be repeated; a key given twice selects runs with either value. The value `none` selects runs without the
     /// key.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) only: Vec<(String, String)>,
+    pub(crate) filter: Vec<(String, String)>,
     /// Baseline: results, a file of --write, or table values (papers/PAPER/values).
     ///
     /// Default: the schemes of the directory.
     #[arg(long, value_name = "RESULTS")]
-    pub(crate) against: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
     /// Scheme to leave out of the baseline, such as a law of your own.
     ///
     /// It is scored against the best of the others, and they are scored as if it were absent. May be repeated.
     #[arg(long, value_name = "SCHEME")]
-    pub(crate) newcomer: Vec<String>,
-    /// Save the best value of each metric, point and seed, for --against and for tuning.
+    pub(crate) not_in_baseline: Vec<String>,
+    /// Save the best value of each metric, point and seed, for --baseline and for tuning.
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(long, value_name = "FILE")]
-    pub(crate) write: Option<PathBuf>,
+    pub(crate) save_baseline: Option<PathBuf>,
     /// Print the result as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
@@ -190,7 +190,7 @@ pub(crate) struct SidesArgs {
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.
     #[arg(long, value_name = "FILE", requires = "flows")]
-    pub(crate) page: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
     /// With --flows: target for rates, as the largest relative difference.
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share, requires = "flows",
           allow_negative_numbers = true)]

@@ -38,9 +38,9 @@ pub(crate) struct VaryArgs {
     /// Vary a key over several values, as in traffic.0.load=20%,40%,80%.
     ///
     /// May be repeated: every combination is run. Replaces the values that the key has in `[grid]`. Values that contain
-    /// commas need a TOML array: `'host.path=["ecmp", "spray"]'`.
-    #[arg(long = "over", value_name = "KEY=VALUES", value_parser = key_value)]
-    pub(crate) over: Vec<(String, String)>,
+    /// commas need a TOML array: `'host.load_balancing=["ecmp", "spray"]'`.
+    #[arg(long = "vary", value_name = "KEY=VALUES", value_parser = key_value)]
+    pub(crate) vary: Vec<(String, String)>,
     /// Number of seeds for each point: the scenario's and the following ones.
     ///
     /// 1 to 10000. With several seeds, averages have confidence intervals.
@@ -52,7 +52,7 @@ pub(crate) struct VaryArgs {
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Examples:\n  narrows sweep study.toml --over traffic.0.load=20%,40%,80% --seeds 5\n  \
+    after_help = "Examples:\n  narrows sweep study.toml --vary traffic.0.load=20%,40%,80% --seeds 5\n  \
     narrows sweep study.toml --shard $SLURM_ARRAY_TASK_ID/8\n  \
     narrows sweep merge study.toml out/study-*-of-8 --out out/study\n  narrows sweep status out/study"
 )]
@@ -74,7 +74,7 @@ pub(crate) struct SweepArgs {
     /// Run on a Ray cluster: ray://HOST:PORT, or `local` to start one here.
     ///
     /// Needs the Python package.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["shard", "list", "anew", "json", "threads"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["shard", "list", "force", "json", "threads"])]
     pub(crate) ray: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
@@ -96,8 +96,8 @@ pub(crate) enum SweepCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "The objectives must hold in every run: at all seeds and all points of the file's grid.\n\n\
     Examples:\n  narrows size net.toml --slo 'p99(intra.slowdown) <= 5' --slo 'p99(inter.fct) <= 60ms'\n  \
-    narrows size net.toml --slo 'network.drops == 0' --least switch.buffer=1MB..32MB --as-written\n  \
-    narrows size net.toml --slo 'p99(slowdown) <= 8' --try schemes.uno.params.unocc.alpha=0.001,0.002")]
+    narrows size net.toml --slo 'network.drops == 0' --minimize switch.buffer=1MB..32MB --no-vary\n  \
+    narrows size net.toml --slo 'p99(slowdown) <= 8' --vary schemes.uno.params.unocc.alpha=0.001,0.002")]
 pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) file: FileArgs,
@@ -137,7 +137,7 @@ pub(crate) struct ChooseArgs {
     ///
     /// May be repeated. Default: the median and the p99 of the slowdown for each size bin, or for each class of flows.
     #[arg(long, value_name = "METRIC")]
-    pub(crate) cell: Vec<String>,
+    pub(crate) metric: Vec<String>,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     #[command(flatten)]
@@ -152,21 +152,21 @@ pub(crate) struct SearchArgs {
     /// Its value can be a size, a rate, a time or a number. A key of schemes.NAME. sizes that scheme alone. Default:
     /// port.buffer, or switch.buffer where switches share it, from 1/32 to 4 times the file's value.
     #[arg(long, value_name = "KEY=LOW..HIGH", value_parser = key_value)]
-    pub(crate) least: Option<(String, String)>,
+    pub(crate) minimize: Option<(String, String)>,
     /// Number of values to try per doubling of that key, 1 to 32.
     ///
     /// Values are evenly spaced on a logarithmic scale. With 4, each is 19 % above the one before.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32))]
-    pub(crate) steps: u32,
+    pub(crate) steps_per_doubling: u32,
     /// Try values of another key, too, as in port.ecn.min=10%,25%.
     ///
     /// May be repeated: every combination is tried. A key of schemes.NAME. is tried with that scheme alone. Default:
     /// ECN marking thresholds where ports mark, and drain rates of phantom queues.
-    #[arg(long = "try", value_name = "KEY=VALUES", value_parser = key_value, conflicts_with = "as_written")]
+    #[arg(long = "vary", value_name = "KEY=VALUES", value_parser = key_value, conflicts_with = "no_vary")]
     pub(crate) choices: Vec<(String, String)>,
     /// Try no other keys: all other settings stay as in the file.
     #[arg(long)]
-    pub(crate) as_written: bool,
+    pub(crate) no_vary: bool,
     /// Number of seeds for each point: the scenario's and the following ones.
     ///
     /// Not used if the file's `[grid]` varies `seed`.
@@ -200,8 +200,8 @@ pub(crate) struct StatusArgs {
 #[command(
     after_help = "Needs root, iproute2 and /dev/net/tun. Hosts are network namespaces, named as in the scenario; in \
     them, /etc/hosts lists all hosts.\n\nExamples:\n  narrows emulate pair.toml --scheme cubic\n  \
-    narrows emulate pair.toml --with 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  \
-    narrows emulate pair.toml --on left.host0 -- bash"
+    narrows emulate pair.toml --background 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  \
+    narrows emulate pair.toml --command-host left.host0 -- bash"
 )]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]
@@ -229,7 +229,7 @@ pub(crate) struct EmulateArgs {
     ///
     /// Also repeats runs that an interrupted command finished, and replaces finished runs of other settings.
     #[arg(long)]
-    pub(crate) anew: bool,
+    pub(crate) force: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
@@ -240,13 +240,13 @@ pub(crate) struct EmulateArgs {
     pub(crate) quiet: bool,
     /// Host that runs the command. Default: the scenario's first host.
     #[arg(long, value_name = "HOST", requires = "command")]
-    pub(crate) on: Option<String>,
+    pub(crate) command_host: Option<String>,
     /// Run a program on a host in the background, such as a server.
     ///
     /// It starts before the command, which waits until the program listens on a TCP port, or for one second. It ends
     /// after the command. May be repeated.
     #[arg(long, value_name = "HOST=COMMAND", value_parser = host_command, requires = "command")]
-    pub(crate) with: Vec<(String, String)>,
+    pub(crate) background: Vec<(String, String)>,
     /// Capture the packets that leave a port, such as left>right, as pcapng.
     ///
     /// With several runs, each has its own file, named after the run. Only an earlier capture of Narrows is
@@ -258,7 +258,7 @@ pub(crate) struct EmulateArgs {
     /// For kernel TCP, the most that it hands to the device at once (GSO size); for --stack narrows, the most that
     /// leaves at once to catch up with pacing. A simulated host sends packet by packet. Default: 64KiB.
     #[arg(long, value_name = "SIZE")]
-    pub(crate) burst: Option<String>,
+    pub(crate) gso_max_size: Option<String>,
     /// Transport that carries the scenario's flows.
     #[arg(long, value_enum, default_value = "kernel")]
     pub(crate) stack: Stack,
@@ -342,18 +342,18 @@ pub(crate) struct ReproduceArgs {
     ///
     /// Later runs are compared with them. Not with --set or --seed.
     #[arg(long)]
-    pub(crate) record: bool,
+    pub(crate) update_verdicts: bool,
     /// Also write claims and verdicts to a Markdown page.
     ///
     /// Its sections about other figures are kept.
     #[arg(long, value_name = "FILE")]
-    pub(crate) page: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
     /// Also judge claims again with each suspected cause removed.
     ///
     /// The files list suspected causes as `[[cause]]`.
     #[arg(long)]
     pub(crate) causes: bool,
-    /// Also write table values for each seed to PAPER/values, for `narrows score --against`.
+    /// Also write table values for each seed to PAPER/values, for `narrows score --baseline`.
     #[arg(long)]
     pub(crate) values: bool,
     #[command(flatten)]

@@ -12,10 +12,10 @@ use super::CsvArgs;
     bytes, or has a unit: k, M, G or T (powers of 1000), KiB, MiB, GiB or TiB.\n\nExamples:\n  \
     narrows perf --listen 0.0.0.0        # prints a ticket\n  narrows perf @ticket --time 30 --law bbr\n  \
     narrows perf - --bytes 4G --reverse --streams 4 < ticket",
-    mut_arg("keep", needs_listen),
-    mut_arg("valid", needs_listen),
-    mut_arg("addresses", needs_listen),
-    mut_arg("allow", needs_listen),
+    mut_arg("reusable", needs_listen),
+    mut_arg("ticket_lifetime", needs_listen),
+    mut_arg("advertise", needs_listen),
+    mut_arg("allow_key", needs_listen),
     mut_arg("threads", needs_listen),
     mut_arg("fingerprint", |arg| arg.conflicts_with("listen"))
 )]
@@ -106,10 +106,10 @@ pub(crate) struct SendArgs {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Exit codes: 0 everything is on the disk, 1 something is not, 2 usage or input, 130 interrupted.\n\n\
-    Examples:\n  narrows recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --keep",
+    Examples:\n  narrows recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --reusable",
     mut_arg("law", |arg| arg.hide(true)),
     mut_arg("params", |arg| arg.hide(true)),
-    mut_arg("one_law", |arg| arg.hide(true)),
+    mut_arg("coupled", |arg| arg.hide(true)),
     mut_arg("on_ramp", |arg| arg.hide(true)),
     mut_arg("line_rate", |arg| arg.hide(true)),
     mut_arg("coding", |arg| arg.hide(true)),
@@ -127,7 +127,7 @@ pub(crate) struct RecvArgs {
     ///
     /// Without this option, existing files are kept and the sender's are refused.
     #[arg(long)]
-    pub(crate) replace: bool,
+    pub(crate) overwrite: bool,
     /// Set the sender's permissions on all files and directories.
     ///
     /// Without this option, new ones get the sender's permissions under this machine's umask, and existing ones keep
@@ -157,13 +157,13 @@ pub(crate) struct ShowArgs {
 pub(crate) enum ProxyCommand {
     /// Run the proxy's server end, near the destinations.
     ///
-    /// Listens for near ends and connects to the destinations that its rules allow. Without rules it connects nowhere.
-    Far(Box<FarArgs>),
+    /// Listens for proxy clients and connects to the destinations that its rules allow. Without rules it connects nowhere.
+    Server(Box<ProxyServerArgs>),
     /// Run the proxy's client end, near the programs.
     ///
     /// Accepts their connections by SOCKS 5 (--socks), at forwarded ports (--forward), or redirected by the kernel
     /// (--transparent).
-    Near(Box<NearArgs>),
+    Client(Box<ProxyClientArgs>),
 }
 
 #[derive(Args, Debug)]
@@ -171,12 +171,12 @@ pub(crate) enum ProxyCommand {
     after_help = "A rule is HOST:PORTS. HOST is a name, an address, a network or *; PORTS is a port, a range or *. \
     Loopback, link-local and cloud metadata addresses are never part of * or of a name (except localhost): allow them \
     by address.\n\nExamples:\n  \
-    narrows proxy far --listen 0.0.0.0 --allow '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  \
-    narrows proxy far --listen 0.0.0.0 --ticket /var/lib/narrows/ticket --allow files.example.org:873",
-    mut_arg("window", |arg| arg.default_value("64MiB"))
+    narrows proxy server --listen 0.0.0.0 --allow '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  \
+    narrows proxy server --listen 0.0.0.0 --ticket /var/lib/narrows/ticket --allow files.example.org:873",
+    mut_arg("stream_window", |arg| arg.default_value("64MiB"))
 )]
-pub(crate) struct FarArgs {
-    /// Wait for near ends at this address, and print a ticket for them.
+pub(crate) struct ProxyServerArgs {
+    /// Wait for proxy clients at this address, and print a ticket for them.
     ///
     /// The default port is 4700 (UDP).
     #[arg(long, value_name = "ADDR")]
@@ -186,9 +186,9 @@ pub(crate) struct FarArgs {
     /// Without this option, no connection is made.
     #[arg(long, value_name = "HOST:PORTS")]
     pub(crate) allow: Vec<String>,
-    /// Accept the near end with this key, without a ticket. May be repeated.
+    /// Accept the proxy client with this key, without a ticket. May be repeated.
     #[arg(long, value_name = "SHA256:...")]
-    pub(crate) allow_caller: Vec<String>,
+    pub(crate) allow_key: Vec<String>,
     /// Accept any client, without a ticket or a known key.
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -199,12 +199,12 @@ pub(crate) struct FarArgs {
     pub(crate) ticket: Option<PathBuf>,
     /// Lifetime of a new ticket, 1s to 365d. Default: unlimited.
     #[arg(long, value_name = "DURATION")]
-    pub(crate) valid: Option<String>,
+    pub(crate) ticket_lifetime: Option<String>,
     /// Address to put into the ticket, such as that of a NAT.
     ///
     /// May be repeated, up to 8 times. Default: the listener's own addresses.
-    #[arg(long = "address", value_name = "ADDR")]
-    pub(crate) addresses: Vec<String>,
+    #[arg(long = "advertise", value_name = "ADDR")]
+    pub(crate) advertise: Vec<String>,
     /// Number of transport threads, 1 to 64; each connection uses one of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: u8,
@@ -218,13 +218,13 @@ pub(crate) struct FarArgs {
 #[derive(Args, Debug)]
 #[command(
     after_help = "An address without a host is on 127.0.0.1: 1080 means 127.0.0.1:1080.\n\nExamples:\n  \
-    narrows proxy near @ticket --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  \
-    narrows proxy near @ticket --transparent 1081    # as root; see the book for the redirection",
+    narrows proxy client @ticket --socks 1080\n  narrows proxy client @ticket --forward 5201=server.example:5201\n  \
+    narrows proxy client @ticket --transparent 1081    # as root; see the book for the redirection",
     group(ArgGroup::new("entrances").args(["socks", "forward", "transparent"]).required(true).multiple(true)),
-    mut_arg("window", |arg| arg.default_value("64MiB")),
+    mut_arg("stream_window", |arg| arg.default_value("64MiB")),
     mut_arg("insecure", |arg| arg.help("Do not authenticate the listener"))
 )]
-pub(crate) struct NearArgs {
+pub(crate) struct ProxyClientArgs {
     /// Far end: a ticket, @FILE with a ticket, - for standard input, or an address.
     ///
     /// An address is HOST or HOST:PORT (default port 4700), and also needs --fingerprint or --insecure. Keep tickets in
@@ -272,18 +272,18 @@ pub(crate) struct ConnectArgs {
 pub(crate) struct ListenArgs {
     /// Accept the ticket more than once, and keep listening after the first client.
     #[arg(long)]
-    pub(crate) keep: bool,
+    pub(crate) reusable: bool,
     /// Lifetime of the ticket, 1s to 365d.
     #[arg(long, value_name = "DURATION", default_value = "1d")]
-    pub(crate) valid: String,
+    pub(crate) ticket_lifetime: String,
     /// Address to put into the ticket, such as that of a NAT.
     ///
     /// May be repeated, up to 8 times. Default: the listener's own addresses.
-    #[arg(long = "address", value_name = "ADDR")]
-    pub(crate) addresses: Vec<String>,
+    #[arg(long = "advertise", value_name = "ADDR")]
+    pub(crate) advertise: Vec<String>,
     /// Accept the client with this key, without a ticket. May be repeated.
     #[arg(long, value_name = "SHA256:...")]
-    pub(crate) allow: Vec<String>,
+    pub(crate) allow_key: Vec<String>,
     /// Number of transport threads, 1 to 64; each connection uses one of them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) threads: u8,
@@ -294,14 +294,14 @@ pub(crate) struct ListenArgs {
 pub(crate) struct EndpointArgs {
     /// Control law for sending; `narrows laws` lists them.
     ///
-    /// Laws that need credits or INT are refused. Each path has its own instance unless --one-law is given. Default:
+    /// Laws that need credits or INT are refused. Each path has its own instance unless --coupled is given. Default:
     /// bbr with `initial_window=128kB`, `recovery=false` (losses do not limit the window) and `probe_rtt_window=0.5`; a
     /// law that is named has its own defaults.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
     /// Run one instance of the law for all paths of a connection, as if they were one path.
     #[arg(long)]
-    pub(crate) one_law: bool,
+    pub(crate) coupled: bool,
     /// Parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,
@@ -325,18 +325,18 @@ pub(crate) struct EndpointArgs {
     /// Path MTU discovery finds the size that fits; the smaller value of both ends applies. Default: 1472, for an MTU
     /// of 1500; 65527 for a listener.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]
-    pub(crate) packet: Option<u16>,
+    pub(crate) max_udp_payload: Option<u16>,
     /// Flow control window of each stream, 64KiB to 4GiB.
     ///
     /// At least the rate times the RTT; about three times that if packets are lost. The smaller value of both ends
     /// applies.
     #[arg(long, short = 'w', value_name = "BYTES", default_value = "64MiB")]
-    pub(crate) window: String,
+    pub(crate) stream_window: String,
     /// Idle timeout: give up after this time without a packet of the peer, 1 to 600 s.
     ///
     /// The smaller value of both ends applies.
     #[arg(long, value_name = "DURATION", default_value = "30")]
-    pub(crate) idle: String,
+    pub(crate) idle_timeout: String,
     /// File with this machine's secret key; created if missing.
     ///
     /// Default: `narrows/identity` in `$XDG_STATE_HOME` or `~/.local/state`.

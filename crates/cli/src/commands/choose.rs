@@ -17,7 +17,7 @@ use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
 
 pub(crate) fn choose(args: &ChooseArgs) -> Result<(), CommandFailure> {
-    let ChooseArgs { file, objectives, within, cell, search, common } = args;
+    let ChooseArgs { file, objectives, within, metric: cell, search, common } = args;
     check_csv(&common.csv, &["choices", "answers", "tried"])?;
     let request = SizeRequest { command: "choose", file, objectives, search, common };
     let read = request.read()?;

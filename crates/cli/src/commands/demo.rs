@@ -14,7 +14,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<(), CommandFailure> {
     let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None))?;
     super::run::all_of(
         &scenario,
-        &Simulator { checked: args.common.checked },
+        &Simulator { checked: args.common.check_invariants },
         &[],
         &args.common,
         vec!["narrows".into(), "demo".into()],

@@ -103,7 +103,7 @@ impl Exported {
                 length_m: cable_m,
                 mtu_bytes: args.mtu,
                 gearbox_delay: args.gearbox,
-                has_eight_lanes: speed_mbps >= args.eight_lanes_from.saturating_mul(1_000),
+                has_eight_lanes: speed_mbps >= args.eight_lane_min.saturating_mul(1_000),
             };
             let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
             let lossless = if pauses {
@@ -142,7 +142,7 @@ impl Exported {
         for kind in kinds.values() {
             notes.push(kind.told()?);
         }
-        let revision = if args.marks_apart { Revision::Apart } else { Revision::Shared };
+        let revision = if args.separate_wred { Revision::Apart } else { Revision::Shared };
         let buffer = buffer.map(|total| SwitchMemory { total, shared: total - kept });
         let priorities = args.priorities.clone();
         Ok(Self { device: Device { ports, buffer, priorities, traffic, revision }, notes })

@@ -124,16 +124,16 @@ impl ImportCommand {
     /// The scenario that is written.
     fn output(&self) -> &Path {
         match self {
-            Self::Htsim(args) => &args.output,
-            Self::Hpcc(args) => &args.output,
-            Self::Goal(args) => &args.onto.output,
-            Self::Chakra(args) => &args.onto.output,
-            Self::Msccl(args) => &args.onto.output,
-            Self::Simai(args) => &args.onto.output,
-            Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.onto.output,
-            Self::Graphml(args) => &args.graph.output,
-            Self::Sndlib(args) => &args.graph.output,
-            Self::Links(args) | Self::Containerlab(args) => &args.output,
+            Self::Htsim(args) => &args.out,
+            Self::Hpcc(args) => &args.out,
+            Self::Goal(args) => &args.onto.out,
+            Self::Chakra(args) => &args.onto.out,
+            Self::Msccl(args) => &args.onto.out,
+            Self::Simai(args) => &args.onto.out,
+            Self::Flows(args) | Self::Netflow(args) | Self::Pcap(args) => &args.onto.out,
+            Self::Graphml(args) => &args.graph.out,
+            Self::Sndlib(args) => &args.graph.out,
+            Self::Links(args) | Self::Containerlab(args) => &args.out,
         }
     }
 }
@@ -141,7 +141,7 @@ impl ImportCommand {
 fn htsim(args: &ImportHtsimArgs) -> Result<Imported, ImportError> {
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
-    let name = named(&args.output);
+    let name = named(&args.out);
     let names = ImportNames {
         scenario: &name,
         matrix: &shown(&args.matrix),
@@ -157,7 +157,7 @@ fn htsim(args: &ImportHtsimArgs) -> Result<Imported, ImportError> {
 fn hpcc(args: &ImportHpccArgs) -> Result<Imported, ImportError> {
     let (topology, flows) = (read(&args.topology)?, read(&args.flows)?);
     let config = args.config.as_deref().map(read).transpose()?;
-    let name = named(&args.output);
+    let name = named(&args.out);
     let names = HpccNames {
         scenario: &name,
         topology: &shown(&args.topology),
@@ -169,7 +169,7 @@ fn hpcc(args: &ImportHpccArgs) -> Result<Imported, ImportError> {
 
 fn goal(args: &ImportGoalArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let schedule = files::read(&args.schedule, scenario::FOREIGN)?;
-    let name = named(&args.onto.output);
+    let name = named(&args.onto.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.schedule) };
     let options = GoalOptions { placement: placement(args.placement), eager: &args.eager };
     args.onto.with_base(base, |base| import_goal(&schedule, &options, base, &names))
@@ -182,13 +182,13 @@ fn chakra(args: &ImportChakraArgs, base: Option<&Base<'_>>) -> Result<Imported, 
     let traces: Vec<(&str, Vec<u8>)> = names.iter().map(String::as_str).zip(files).collect();
     let groups = args.groups.as_deref().map(|path| Ok::<_, ImportError>((read(path)?, shown(path)))).transpose()?;
     let groups = groups.as_ref().map(|(text, name)| (text.as_str(), name.as_str()));
-    let (name, placement) = (named(&args.onto.output), placement(args.placement));
+    let (name, placement) = (named(&args.onto.out), placement(args.placement));
     args.onto.with_base(base, |base| import_chakra(&traces, groups, base, placement, &name))
 }
 
 fn msccl(args: &ImportMscclArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.algorithm)?;
-    let name = named(&args.onto.output);
+    let name = named(&args.onto.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.algorithm) };
     let placement = placement(args.placement);
     args.onto.with_base(base, |base| import_msccl(&text, &args.size, base, placement, &names))
@@ -196,7 +196,7 @@ fn msccl(args: &ImportMscclArgs, base: Option<&Base<'_>>) -> Result<Imported, Im
 
 fn simai(args: &ImportSimaiArgs, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let text = read(&args.workload)?;
-    let name = named(&args.onto.output);
+    let name = named(&args.onto.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.workload) };
     let options = SimaiOptions { placement: placement(args.placement), passes: args.passes, ranks: args.ranks };
     args.onto.with_base(base, |base| import_simai(&text, &options, base, &names))
@@ -204,7 +204,7 @@ fn simai(args: &ImportSimaiArgs, base: Option<&Base<'_>>) -> Result<Imported, Im
 
 fn traffic(args: &ImportTrafficArgs, format: TrafficFormat, base: Option<&Base<'_>>) -> Result<Imported, ImportError> {
     let file = files::read(&args.traffic, scenario::FOREIGN)?;
-    let name = named(&args.onto.output);
+    let name = named(&args.onto.out);
     let names = TrafficNames { scenario: &name, traffic: &shown(&args.traffic) };
     let placement = placement(args.placement);
     args.onto.with_base(base, |base| import_traffic(&file, format, base, placement, &names))
@@ -235,7 +235,7 @@ fn graph(args: &ImportGraphArgs, format: GraphFormat, units: Units<'_>) -> Resul
         hosts: args.hosts,
         host_rate: args.host_rate.as_deref(),
     };
-    let name = named(&args.output);
+    let name = named(&args.out);
     let names = GraphNames { scenario: &name, graph: &shown(&args.graph) };
     Ok(import_graph(&text, format, &options, &names)?)
 }

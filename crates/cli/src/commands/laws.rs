@@ -12,9 +12,9 @@ const AROUND: [(&str, &str); 6] = [
     ("on-ramp", "[host.on_ramp]"),
     ("lscc", "`lscc` of a scheme"),
     ("swing", "`swing` of a scheme"),
-    ("unorc", "`coding` and `path` of [host]"),
-    ("unolb", "`path` of [host]"),
-    ("plb", "`path` of [host]"),
+    ("unorc", "`coding` and `load_balancing` of [host]"),
+    ("unolb", "`load_balancing` of [host]"),
+    ("plb", "`load_balancing` of [host]"),
 ];
 
 pub(crate) fn laws(args: &LawsArgs) -> Result<(), CommandFailure> {

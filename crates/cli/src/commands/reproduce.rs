@@ -100,14 +100,14 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     // All files are read before the first one runs.
     let figures = paths.into_iter().map(|(name, path)| read(name, path, args, seeds)).collect::<Result<Vec<_>, _>>()?;
     // Found out now, not after all runs.
-    let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
-    recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
-    args.page.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
+    let recorded = figures.iter().filter(|_| args.update_verdicts).map(|figure| &figure.path);
+    recorded.chain(&args.markdown).try_for_each(|path| files::writable(path))?;
+    args.markdown.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
     for figure in figures.iter().filter(|_| args.values) {
         values_target(&figure.path, args.scale)?;
     }
-    args.page.iter().for_each(|page| tell_of_leftovers(page));
-    let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
+    args.markdown.iter().for_each(|page| tell_of_leftovers(page));
+    let mut page = args.markdown.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| CommandFailure::file("create", &root, &error))?;
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
@@ -130,13 +130,13 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
         if !args.common.is_silent() {
             print(&describe(&reproduced, args.scale, args.common.wide))?;
         }
-        if args.record {
+        if args.update_verdicts {
             record(&reproduced, args.scale)?;
         }
         if args.values {
             write_values(&reproduced, args.scale)?;
         }
-        if let (Some(page), Some(path)) = (&mut page, &args.page) {
+        if let (Some(page), Some(path)) = (&mut page, &args.markdown) {
             let (title, body) = section(&reproduced);
             let kept = if args.causes { String::new() } else { page.trials(&reproduced.figure.name) };
             page.put(&reproduced.figure.name, &title, &(body + &kept), natural);
@@ -158,7 +158,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     }
     crate::exit::sound(done.iter().flat_map(|it| &it.runs))?;
     let worse = regressions(&done, args.scale);
-    if worse.is_empty() || args.record { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
+    if worse.is_empty() || args.update_verdicts { Ok(()) } else { Err(CommandFailure::Regression(worse.join("\n"))) }
 }
 
 /// Returns the files that the arguments select, in order of their names.
@@ -394,7 +394,7 @@ fn own_seed(run: &scenario::Run) -> Option<u64> {
 
 /// The option that keeps this command's verdicts, if one was given.
 fn kept(args: &ReproduceArgs) -> Option<&'static str> {
-    [(args.record, "--record"), (args.page.is_some(), "--page"), (args.values, "--values")]
+    [(args.update_verdicts, "--record"), (args.markdown.is_some(), "--page"), (args.values, "--values")]
         .into_iter()
         .find(|&(asked, _)| asked)
         .map(|kept| kept.1)
@@ -427,7 +427,7 @@ fn studied<T>(
     }
     words.extend(suspect.map(|_| "--causes".to_owned()));
     let watch = Terminal { quiet: args.common.is_silent() };
-    let (simulator, notes) = (Simulator { checked: args.common.checked }, super::run::notes());
+    let (simulator, notes) = (Simulator { checked: args.common.check_invariants }, super::run::notes());
     let scenario = suspect.map_or(&figure.scenario, Suspect::scenario);
     what(&Study {
         out: place(figure, suspect, args),

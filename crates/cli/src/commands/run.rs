@@ -20,14 +20,14 @@ use crate::table;
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;
     let replay = words("run", &args.file, &args.vary);
-    let simulator = Simulator { checked: args.common.checked };
+    let simulator = Simulator { checked: args.common.check_invariants };
     all_of(&scenario, &simulator, &args.file.schemes, &args.common, replay)
 }
 
 /// The scenario with all that the command line varies.
 pub(crate) fn varied(file: &FileArgs, varied: &VaryArgs, common: &Common) -> Result<Scenario, CommandFailure> {
     check_csv(&common.csv, &TABLES)?;
-    let vary = SweepOptions { over: varied.over.clone(), seeds: varied.seeds };
+    let vary = SweepOptions { over: varied.vary.clone(), seeds: varied.seeds };
     let load = |overrides: &Overrides| Ok::<_, CommandFailure>(scenario::load(&file.scenario, overrides)?);
     vary.scenario(&file.scenario.display().to_string(), overrides(common, file.scale.clone()), load)
 }
@@ -37,7 +37,7 @@ pub(crate) fn words(command: &str, file: &FileArgs, varied: &VaryArgs) -> Vec<St
     let mut words = vec!["narrows".to_owned(), command.to_owned()];
     words.extend(file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    varied.over.iter().for_each(|(key, values)| say("--over", format!("{key}={values}")));
+    varied.vary.iter().for_each(|(key, values)| say("--vary", format!("{key}={values}")));
     varied.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
     words
 }
@@ -90,8 +90,8 @@ pub(crate) fn of<'a>(
         replay: vec![replay_line(replay, common)],
         claims: &[],
         tables: &[],
-        anew: common.anew,
-        others: if common.anew { Others::Replace } else { Others::Keep },
+        anew: common.force,
+        others: if common.force { Others::Replace } else { Others::Keep },
     }
 }
 

@@ -24,21 +24,22 @@ const REFERENCE: SizeLimit = SizeLimit { what: "a reference", mib: 64 };
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["scores", "ratios"])?;
     not_a_file(&args.directory)?;
-    let write = args.write.as_deref().map(|path| NamedFile::new(path, OutputKind::Reference, "--write")).transpose()?;
+    let write =
+        args.save_baseline.as_deref().map(|path| NamedFile::new(path, OutputKind::Reference, "--write")).transpose()?;
     let chosen =
-        |set: Set| chosen(set.runs, &args.only).map_err(|error| CommandFailure::Input(format!("error: {error}")));
+        |set: Set| chosen(set.runs, &args.filter).map_err(|error| CommandFailure::Input(format!("error: {error}")));
     let set = read_set(&args.directory)?;
-    if args.against.is_none() && write.is_some() {
+    if args.baseline.is_none() && write.is_some() {
         whole(&args.directory, &set)?;
     }
     let runs = chosen(set)?;
-    let reference = match &args.against {
+    let reference = match &args.baseline {
         Some(path) if path.is_file() && is_values(path)? => {
-            of_values(path, &cells(&args.cell, &runs)?, &args.newcomer)?
+            of_values(path, &cells(&args.metric, &runs)?, &args.not_in_baseline)?
         }
-        Some(path) if path.is_file() && args.newcomer.is_empty() => of_file(path, &args.cell)?,
+        Some(path) if path.is_file() && args.not_in_baseline.is_empty() => of_file(path, &args.metric)?,
         Some(path) if path.is_file() => {
-            let why = "the schemes of this file are what they are; --newcomer goes with results";
+            let why = "the schemes of this file are what they are; --not-in-baseline goes with results";
             return Err(CommandFailure::Input(format!("error: `{}`: {why}", path.display())));
         }
         Some(path) => {
@@ -51,9 +52,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
                 let (ours, path) = (args.directory.display(), path.display());
                 tell(&format!("warning: `{ours}` and `{path}` differ in networks or flows: {difference}"));
             }
-            best(&cells(&args.cell, &runs)?, &others, &args.newcomer)?
+            best(&cells(&args.metric, &runs)?, &others, &args.not_in_baseline)?
         }
-        None => best(&cells(&args.cell, &runs)?, &runs, &args.newcomer)?,
+        None => best(&cells(&args.metric, &runs)?, &runs, &args.not_in_baseline)?,
     };
     let scores = reference.scores(&runs).map_err(|it| wrong(&it))?;
     for few in of_few(&reference.cells, &runs) {
@@ -121,7 +122,7 @@ fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Refe
 
 /// Returns the reference that `--write` left.
 fn of_file(path: &Path, given: &[String]) -> Result<Reference, CommandFailure> {
-    let reference: Reference = kept(path, OutputKind::Reference, "narrows score RESULTS --write FILE")?;
+    let reference: Reference = kept(path, OutputKind::Reference, "narrows score RESULTS --save-baseline FILE")?;
     if !given.is_empty() && given != reference.cells {
         return Err(CommandFailure::Input(format!(
             "error: `{}` has other metrics: {}\nhelp: leave out --cell",

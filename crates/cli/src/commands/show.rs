@@ -62,7 +62,7 @@ pub(crate) fn qlog(args: &ExportQlogArgs) -> Result<(), CommandFailure> {
     let flow = match (args.flow, &sampled[..]) {
         (_, []) => {
             return Err(CommandFailure::Input(format!(
-                "error: no flow of `{}` was sampled\nhelp: `series = {{ interval = \"20us\", flows = 4 }}` in the scenario samples \
+                "error: no flow of `{}` was sampled\nhelp: `monitor = {{ interval = \"20us\", flows = 4 }}` in the scenario samples \
                  the first four",
                 run.summary.run
             )));

@@ -149,7 +149,7 @@ impl SizeRequest<'_> {
     pub(super) fn asked(&self, read: &SizingScenario, objectives: Vec<Objective>) -> Result<Sizing, CommandFailure> {
         let plain = &read.plain;
         let mut schemes = self.schemes(plain);
-        let (key, range) = match &self.search.least {
+        let (key, range) = match &self.search.minimize {
             Some((key, range)) => (in_full(key), range.clone()),
             None => size::usual_range(plain)?,
         };
@@ -157,13 +157,13 @@ impl SizeRequest<'_> {
         if let Some(scheme) = size::scheme_of(&key).filter(|scheme| schemes.iter().any(|it| it == scheme)) {
             schemes = vec![scheme.to_owned()];
         }
-        let ladder = size::ladder(&scenario::argument::range("--least", &range)?, self.search.steps)?;
+        let ladder = size::ladder(&scenario::argument::range("--minimize", &range)?, self.search.steps_per_doubling)?;
         let choices = match () {
-            () if self.search.as_written => Vec::new(),
+            () if self.search.no_vary => Vec::new(),
             () if self.search.choices.is_empty() => size::usual_choices(plain, &schemes),
             () => self.search.choices.iter().map(choice).collect::<Result<_, _>>()?,
         };
-        let to_a_doubling = self.search.steps as usize;
+        let to_a_doubling = self.search.steps_per_doubling as usize;
         let asked = Sizing { schemes, objectives, key, ladder, to_a_doubling, choices };
         asked.check(plain)?;
         self.probe(read, &asked)?;
@@ -173,10 +173,10 @@ impl SizeRequest<'_> {
     /// Refuses a key or value that the scenario does not take, and names the option that has it. Each value is tried with the first
     /// ones of all other keys: they are run together, too.
     fn probe(&self, read: &SizingScenario, asked: &Sizing) -> Result<(), CommandFailure> {
-        let least = if self.search.least.is_some() { "--least" } else { "the default range" };
+        let least = if self.search.minimize.is_some() { "--minimize" } else { "the default range" };
         let choice = if self.search.choices.is_empty() { "the default settings" } else { "--try" };
         // The search begins at the upper end. It may never reach the lower end, so that is checked if the user gave a range.
-        let low = asked.ladder.first().filter(|_| self.search.least.is_some());
+        let low = asked.ladder.first().filter(|_| self.search.minimize.is_some());
         let ends: Vec<&String> = asked.ladder.last().into_iter().chain(low).collect();
         let all: Vec<(&str, Vec<&String>)> = std::iter::once((asked.key.as_str(), ends))
             .chain(asked.choices.iter().map(|it| (it.key.as_str(), it.values.iter().collect())))
@@ -264,7 +264,7 @@ fn in_full(key: &str) -> String {
     key.replace(['"', ']'], "").replace('[', ".")
 }
 
-/// A choice as the command line has it: values between commas, or an array in TOML, as for `--over`.
+/// A choice as the command line has it: values between commas, or an array in TOML, as for `--vary`.
 fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
     let values: Vec<String> = match text.trim().parse::<toml_edit::Value>() {
         Ok(toml_edit::Value::Array(array)) => array.iter().map(in_words_of_toml).collect(),
@@ -341,11 +341,11 @@ impl RunLocation<'_> {
         words.extend(file.words());
         let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
         objectives.iter().for_each(|it| say("--slo", it.clone()));
-        search.least.iter().for_each(|(key, range)| say("--least", format!("{key}={range}")));
+        search.minimize.iter().for_each(|(key, range)| say("--minimize", format!("{key}={range}")));
         search.choices.iter().for_each(|(key, values)| say("--try", format!("{key}={values}")));
-        say("--steps", search.steps.to_string());
+        say("--steps", search.steps_per_doubling.to_string());
         say("--seeds", search.seeds.to_string());
-        words.extend(search.as_written.then(|| "--as-written".to_owned()));
+        words.extend(search.no_vary.then(|| "--no-vary".to_owned()));
         words
     }
 
@@ -387,7 +387,7 @@ impl RunLocation<'_> {
     }
 
     fn simulator(&self) -> Simulator {
-        Simulator { checked: self.request.common.checked }
+        Simulator { checked: self.request.common.check_invariants }
     }
 
     fn terminal(&self) -> Terminal {

@@ -32,13 +32,13 @@ fn default_out(scenario: &Scenario, shard: Option<Shard>) -> PathBuf {
 fn on_ray(args: &SweepArgs, file: &FileArgs, address: &str) -> Result<(), CommandFailure> {
     let mut words: Vec<OsString> =
         super::run::words("sweep", file, &args.vary).into_iter().skip(1).map(OsString::from).collect();
-    let Common { set, seed, out, checked, .. } = &args.common;
+    let Common { set, seed, out, check_invariants: checked, .. } = &args.common;
     let mut given: Vec<(&str, OsString)> = vec![("--ray", address.into())];
     given.extend(set.iter().map(|(key, value)| ("--set", format!("{key}={value}").into())));
     given.extend(seed.map(|seed| ("--seed", seed.to_string().into())));
     given.extend(out.iter().map(|out| ("--out", out.into())));
     words.extend(given.into_iter().flat_map(|(option, value)| [option.into(), value]));
-    words.extend(checked.then(|| "--checked".into()));
+    words.extend(checked.then(|| "--check-invariants".into()));
     Err(super::python::exec(&words))
 }
 
@@ -53,7 +53,7 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), CommandFailure> {
     }
     let out = args.common.out.clone().unwrap_or_else(|| default_out(&scenario, args.shard));
     let (watch, notes) = (Terminal { quiet: args.common.is_silent() }, super::run::notes());
-    let simulator = Simulator { checked: args.common.checked };
+    let simulator = Simulator { checked: args.common.check_invariants };
     let study = Study {
         schemes: &file.schemes,
         shard: args.shard,
@@ -73,8 +73,8 @@ fn all(args: &SweepArgs, file: &FileArgs) -> Result<(), CommandFailure> {
 
 fn merge(args: &MergeArgs) -> Result<(), CommandFailure> {
     let scenario = super::run::varied(&args.file, &args.vary, &args.common)?;
-    if args.common.anew {
-        return Err(CommandFailure::Input("error: a merge runs nothing, so --anew is not for it".into()));
+    if args.common.force {
+        return Err(CommandFailure::Input("error: a merge runs nothing, so --force is not for it".into()));
     }
     // A path that is not a directory of results is a mistake in the name.
     if let Some(other) = args.from.iter().find(|directory| !directory.is_dir() || results_around(directory).is_none()) {

@@ -59,10 +59,10 @@ impl EndpointSpec {
     /// If an argument is wrong, or there can be no identity.
     pub(crate) fn new(args: &EndpointArgs, pair: CommandPair, room: PeerLimits) -> Result<Self, CommandFailure> {
         let law = Chosen::new(args)?;
-        let window = bytes("--window", &args.window, 64 << 10..=LARGEST_WINDOW)?;
-        let idle = duration("--idle", &args.idle, Duration::from_secs(1)..=Duration::from_mins(10))?;
+        let window = bytes("--window", &args.stream_window, 64 << 10..=LARGEST_WINDOW)?;
+        let idle = duration("--idle", &args.idle_timeout, Duration::from_secs(1)..=Duration::from_mins(10))?;
         let mut settings = Settings::new(pair.service, law.maker());
-        settings.one_law = args.one_law;
+        settings.one_law = args.coupled;
         settings.key_log = key_log::from_environment()?;
         settings.idle = Span::from_ns(idle.as_nanos() as i64);
         // A client sends keep-alives often enough to detect a dead peer in time.
@@ -74,7 +74,7 @@ impl EndpointSpec {
         settings.limits.max_streams_uni = room.one_way;
         settings.send_buffer = window;
         settings.max_datagram = 0;
-        (settings.paths, settings.max_packet) = (room.paths, args.packet.unwrap_or(room.packet));
+        (settings.paths, settings.max_packet) = (room.paths, args.max_udp_payload.unwrap_or(room.packet));
         settings.coding =
             args.coding.parse().map_err(|error| CommandFailure::Input(format!("error: --coding: {error}")))?;
         settings.on_ramp = args.on_ramp.as_deref().map(on_ramp).transpose()?;

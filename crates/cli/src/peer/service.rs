@@ -19,7 +19,7 @@ pub(crate) const PERF: CommandPair =
 pub(crate) const FILES: CommandPair =
     CommandPair { service: Service::named("files"), listener: "narrows recv", caller: "narrows send" };
 pub(crate) const PROXY: CommandPair =
-    CommandPair { service: Service::named("proxy"), listener: "narrows proxy far", caller: "narrows proxy near" };
+    CommandPair { service: Service::named("proxy"), listener: "narrows proxy server", caller: "narrows proxy client" };
 
 /// The commands of a service.
 fn pair_of(service: Service) -> Option<CommandPair> {
@@ -68,8 +68,11 @@ mod tests {
             "offers another service, not `narrows recv`: another program has that address"
         );
         let text = PROXY.not_asked_for(Some(FILES.service));
-        assert_eq!(text, "it is `narrows send` and asks for `narrows recv`, and this is `narrows proxy far`");
-        assert_eq!(PROXY.not_asked_for(Some(other)), "it asks for narrows-1/backup, and this is `narrows proxy far`");
-        assert_eq!(PROXY.not_asked_for(None), "it asks for another service, and this is `narrows proxy far`");
+        assert_eq!(text, "it is `narrows send` and asks for `narrows recv`, and this is `narrows proxy server`");
+        assert_eq!(
+            PROXY.not_asked_for(Some(other)),
+            "it asks for narrows-1/backup, and this is `narrows proxy server`"
+        );
+        assert_eq!(PROXY.not_asked_for(None), "it asks for another service, and this is `narrows proxy server`");
     }
 }

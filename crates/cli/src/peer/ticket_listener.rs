@@ -47,7 +47,13 @@ pub(crate) struct ListenRequest<'a> {
 impl<'a> ListenRequest<'a> {
     /// A ticket for a run.
     pub(crate) fn new(listen: &'a str, args: &'a ListenArgs) -> Self {
-        let ListenArgs { keep, ref valid, ref addresses, ref allow, threads } = *args;
+        let ListenArgs {
+            reusable: keep,
+            ticket_lifetime: ref valid,
+            advertise: ref addresses,
+            allow_key: ref allow,
+            threads,
+        } = *args;
         let (valid, allow) = (Some(&**valid), ("--allow", &**allow));
         Self { listen, threads, keep, valid, addresses, allow, insecure: false, file: None }
     }
@@ -257,7 +263,7 @@ impl TicketListener {
 fn kept(path: &Path, end: &EndpointSpec) -> Result<Option<Ticket>, CommandFailure> {
     let Some(bytes) = secret(path, TICKET, "call as its holder")? else { return Ok(None) };
     let wrong = |what: &str| {
-        let help = "help: remove it to have a new one, which near ends must be given";
+        let help = "help: remove it to have a new one, which proxy clients must be given";
         CommandFailure::Input(format!("error: `{}` {what}\n{help}", path.display()))
     };
     let text = String::from_utf8_lossy(&bytes);

@@ -118,7 +118,7 @@ fn two_results_flow_by_flow() {
     assert!(same.out.contains("holds") && !same.out.contains(" no "), "{same}");
 
     // Half the rate is beyond the target, and no failure. The defaults' window is when flows are active.
-    let other = scratch.narrows("compare a b --flows --page fragment.md --delay-floor 1us").ok();
+    let other = scratch.narrows("compare a b --flows --markdown fragment.md --delay-floor 1us").ok();
     let rate = other.out.lines().find(|line| line.contains("mean of flows 0 to 3")).unwrap();
     assert!(rate.contains(" no "), "{rate}");
     let page = scratch.read("fragment.md");
@@ -160,8 +160,8 @@ fn what_flow_by_flow_refuses() {
     ] {
         scratch.narrows(&format!("compare a a {line}")).fails(2, parts);
     }
-    scratch.narrows("run one.toml --quiet --out bare --set series.flows=0 --set series.ports=[]").ok();
-    scratch.narrows("compare bare bare --flows").fails(2, &["[series]"]);
+    scratch.narrows("run one.toml --quiet --out bare --set monitor.flows=0 --set monitor.ports=[]").ok();
+    scratch.narrows("compare bare bare --flows").fails(2, &["[monitor]"]);
     scratch.write("grid.toml", GRID);
     scratch.narrows("run grid.toml --quiet --out some --scheme uno").ok();
     scratch.narrows("run grid.toml --quiet --out others --scheme mixed").ok();

@@ -38,7 +38,7 @@ fn a_grid() {
 fn a_run_in_parallel() {
     let flat = GRID.split("[grid]").next().unwrap().replace("inter_rtt", "datacenters = 4\ninter_rtt");
     always_the_same(&flat, "--scheme uno", 5);
-    always_the_same(&flat, "--scheme mixed --set host.path=spray", 5);
+    always_the_same(&flat, "--scheme mixed --set host.load_balancing=spray", 5);
 }
 
 /// The paths of the file and of the results are not in the results.

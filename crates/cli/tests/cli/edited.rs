@@ -47,11 +47,11 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
         }
         assert_eq!(scratch.read(&file), edited);
         let again = scratch.narrows(LINE).ok().says(&[&file, ": the run `dctcp,traffic.0.size=4KiB` is done again"]);
-        assert_eq!(kept(&again), Some("1 of 2 runs finished before: kept; --anew runs them again"), "{again}");
+        assert_eq!(kept(&again), Some("1 of 2 runs finished before: kept; --force runs them again"), "{again}");
         scratch.narrows("compare out out").ok();
         assert_eq!(
             kept(&scratch.narrows(LINE).ok()),
-            Some("2 of 2 runs finished before: kept; --anew runs them again")
+            Some("2 of 2 runs finished before: kept; --force runs them again")
         );
     }
     let table = format!("{RUN}/flows.parquet");
@@ -117,17 +117,17 @@ fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
     scratch.write("out/manifest.json", "");
     let said = "error: `out/manifest.json` is empty, so Narrows cannot tell whether 4 files or folders there are its own: \
                 `manifest.json`, `report.html`, `summary.json`, `summary.parquet`; move ";
-    for line in ["report out", "compare out out", LINE, &format!("{LINE} --anew")] {
+    for line in ["report out", "compare out out", LINE, &format!("{LINE} --force")] {
         scratch
             .narrows(line)
-            .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--anew "]);
+            .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--force "]);
     }
     // Does as the message advises.
     for name in ["manifest.json", "report.html", "summary.json", "summary.parquet"] {
         fs::rename(scratch.path("out").join(name), scratch.path(name)).unwrap();
     }
     let again = scratch.narrows(LINE).ok();
-    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
     assert_eq!(scratch.read("out/manifest.json"), before);
     let mut grid: serde_json::Value = serde_json::from_str(&before).unwrap();
     grid["runs"] = serde_json::json!([]);
@@ -151,7 +151,7 @@ fn an_edited_report_is_not_replaced() {
         ("mine\n".to_owned(), "it is not a report that `narrows report` wrote"),
     ] {
         scratch.write("out/report.html", &edited);
-        for line in ["report out", LINE, &format!("{LINE} --anew")] {
+        for line in ["report out", LINE, &format!("{LINE} --force")] {
             let refused = [&format!("error: will not replace `out/report.html`: {why}"), "help: move that file out"];
             scratch.narrows(line).fails(2, &refused);
             assert_eq!(scratch.read("out/report.html"), edited);
@@ -194,7 +194,7 @@ fn leftovers_are_named() {
     for line in [LINE, "report out"] {
         scratch.narrows(line).ok().says(&[&left("out/report.html.partial-7"), "you may delete it"]);
     }
-    for writer in ["report out --out page.html", "compare out out --flows --page page.html"] {
+    for writer in ["report out --out page.html", "compare out out --flows --markdown page.html"] {
         let _ = fs::remove_file(scratch.path("page.html"));
         scratch.narrows(writer).says(&[&left("page.html.partial-7")]);
     }
@@ -221,7 +221,7 @@ fn a_grid_s_own_summary_is_named_and_not_needed() {
         assert!(scratch.narrows("report out --out page.html").ok().err.contains("out/summary.json"));
         let again = scratch.narrows(LINE).ok();
         let again = again.says(&["`out/summary.json`"]);
-        assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
+        assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
         assert_eq!(scratch.narrows("report out").ok().err, "");
     }
     fs::remove_file(scratch.path("out/summary.json")).unwrap();
@@ -254,7 +254,7 @@ fn kept_runs_say_what_the_scenario_says_now() {
     let flows = fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap();
     scratch.write("grid.toml", &grid("Now", "As it is"));
     let again = scratch.narrows(LINE).ok();
-    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --force runs them again"));
     is("Now", "As it is");
     assert_eq!(fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap(), flows);
     assert_eq!(scratch.narrows("compare out out").ok().err, "");
@@ -279,7 +279,7 @@ fn a_run_of_ones_own_in_a_grid_stays() {
     without_runs["runs"] = serde_json::json!([]);
     for manifest in [&before, &without_hash.to_string(), &edited.to_string(), &without_runs.to_string()] {
         scratch.write("out/manifest.json", manifest);
-        for line in [LINE.to_owned(), format!("{LINE} --anew")] {
+        for line in [LINE.to_owned(), format!("{LINE} --force")] {
             scratch.narrows(&line).fails(2, &["`runs/mine`"]);
         }
         assert!(scratch.path("out/runs/mine/flows.parquet").exists());

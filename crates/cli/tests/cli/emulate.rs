@@ -24,7 +24,7 @@ two_datacenters = true
 ecn = "off"
 buffer = "bdp"
 [host]
-payload = 1448
+mss = 1448
 header = 52
 ack_size = 52
 ack_every = 2
@@ -40,7 +40,7 @@ flows = [
   { src = 0, dst = 1, size = "10MB" },
   { src = 1, dst = 0, size = "20kB", start = "100ms" },
 ]
-[series]
+[monitor]
 interval = "10ms"
 ports = ["left>right"]
 flows = "all"
@@ -90,8 +90,11 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
     let before = scratch.tree();
     for (line, parts) in [
         (
-            "--set host.path=spray",
-            &["does not support `host.path`, here \"spray\", of the scheme `cubic`", "--without host.path runs"][..],
+            "--set host.load_balancing=spray",
+            &[
+                "does not support `host.load_balancing`, here \"spray\", of the scheme `cubic`",
+                "--without host.load_balancing runs",
+            ][..],
         ),
         (
             r#"--set host.recovery="go-back-n" --set host.on_ramp={threshold="1ms"}"#,
@@ -101,7 +104,7 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
         ("--without host.jitter", &["--without:1:1", "no scheme sets `host.jitter`"]),
         ("--set host.recovery=go-back-n -- true", &["does not support `host.recovery`"]),
         ("--set topology.left=80", &["81 hosts, and at most 64"]),
-        ("--set host.payload=500", &["552 B together, and 1280 to 65535"]),
+        ("--set host.mss=500", &["552 B together, and 1280 to 65535"]),
         ("--pcap left>rihgt=x.pcapng", &["no port `left>rihgt`", "did you mean `left>right`?"]),
         ("--on letf.host0 -- true", &["no host `letf.host0`", "did you mean `left.host0`?"]),
         ("--on left.host0", &["--on", "COMMAND"]),
@@ -246,7 +249,7 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
         assert!((10_300_000..13_000_000).contains(&bytes), "{bytes}");
     }
     // Captures of the same command, given again, replace these; a person's captures stay.
-    scratch.narrows(&format!("{line} --anew")).ok();
+    scratch.narrows(&format!("{line} --force")).ok();
     scratch.write("cubic-other.pcapng", "mine");
     let refused = ["will not replace `cubic-other.pcapng`"];
     scratch.narrows(&line.replace("haul.pcapng", "other.pcapng")).fails(2, &refused);
@@ -255,7 +258,7 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
         // Ten megabytes crossed it, and a capture holds them whole.
         assert!(std::fs::metadata(scratch.path(file)).unwrap().len() > 10_000_000, "{file}");
     }
-    let rates = std::fs::metadata(scratch.path("real/runs/cubic/rates.parquet")).unwrap().len();
+    let rates = std::fs::metadata(scratch.path("real/runs/cubic/flow_samples.parquet")).unwrap().len();
     assert!(rates > 1_000, "{rates}");
     assert_eq!(left_behind(), [""; 0]);
 
@@ -300,7 +303,7 @@ fn simulated_and_real_packets_flow_by_flow() {
     let same = "pair.toml --scheme cubic --quiet --set stop=3s --set traffic.0.flows.0.size=1GB";
     scratch.narrows(&format!("emulate {same} --out real")).ok();
     scratch.narrows(&format!("run {same} --out simulated")).ok();
-    let json = scratch.narrows("compare simulated real --flows --json --page page.md").ok().json();
+    let json = scratch.narrows("compare simulated real --flows --json --markdown page.md").ok().json();
     let run = &json["runs"][0];
     assert_eq!((&run["a_host"], &run["b_host"]), (&"simulator".into(), &"emulator".into()));
     let flow = &run["flows"][0];
@@ -388,7 +391,7 @@ fn over_ipv6() {
     if !can() {
         return;
     }
-    let sizes = "--set host.payload=1428 --set host.header=72 --set host.ack_size=72";
+    let sizes = "--set host.mss=1428 --set host.header=72 --set host.ack_size=72";
     let ran = scratch.narrows(&format!("emulate pair.toml --ipv6 --scheme cubic --out out --json {sizes}")).ok();
     let json = ran.json();
     assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
@@ -438,7 +441,7 @@ fn a_program_runs_between_the_hosts() {
     assert_eq!(left_behind(), [""; 0]);
 
     // A failing command reports that and leaves no results.
-    let line = "emulate pair.toml --scheme cubic --out failed --with right.host0=cat -- false";
+    let line = "emulate pair.toml --scheme cubic --out failed --background right.host0=cat -- false";
     scratch.narrows(line).fails(1, &["the command `false` failed: exit status: 1"]);
     assert!(!scratch.path("failed").exists());
     assert_eq!(left_behind(), [""; 0]);
@@ -476,7 +479,7 @@ fn iperf3_has_its_flows_in_the_results() {
 fn an_interrupt_removes_everything() {
     let _alone = alone();
     if can() {
-        interrupted("emulate pair.toml --scheme cubic --out out --with right.host0=cat -- sleep 100");
+        interrupted("emulate pair.toml --scheme cubic --out out --background right.host0=cat -- sleep 100");
         interrupted("emulate endless.toml --scheme cubic --out out");
     }
 }
@@ -564,10 +567,16 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
             &["needs reports of switches (INT)", "accepted are", "unocc"][..],
         ),
         ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
-        ("--set host.path=spray", &["does not support `host.path`", "accepted: \"ecmp\" or \"unolb\""]),
-        ("--set host.path=repath", &["does not support `host.path`, here \"repath\""]),
+        (
+            "--set host.load_balancing=spray",
+            &["does not support `host.load_balancing`", "accepted: \"ecmp\" or \"unolb\""],
+        ),
+        ("--set host.load_balancing=repath", &["does not support `host.load_balancing`, here \"repath\""]),
         ("--set host.tcp=linux", &["the transport does not support `host.tcp`"]),
-        (r#"--set host.on_ramp={threshold="1ms"}"#, &["a threshold of the whole one-way delay", "over_base = true"]),
+        (
+            r#"--set host.on_ramp={threshold="1ms"}"#,
+            &["a threshold of the whole one-way delay", "on_queueing_delay = true"],
+        ),
         (r#"--set host.coding={tail="1MB"}"#, &["does not support `host.coding.tail`"]),
         ("--set host.coding={data=10,parity=20}", &["20 parity packets a block, and 1 to 16"]),
         ("--set traffic.0.flows.0.size=1kB -- true", &["--stack narrows is for [[traffic]]"]),
@@ -598,7 +607,7 @@ fn the_transport_carries_the_flows() {
     if !can() {
         return;
     }
-    let sizes = "--set host.payload=1438 --set host.header=62 --set host.ack_size=76";
+    let sizes = "--set host.mss=1438 --set host.header=62 --set host.ack_size=76";
     let line = format!("emulate pair.toml --stack narrows --out real --json {sizes}");
     let json = scratch.narrows(&line).ok().json();
     for (run, law) in json["runs"].as_array().unwrap().iter().zip(["cubic", "newreno", "mprdma"]) {
@@ -688,9 +697,9 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
     if !can() {
         return;
     }
-    let lossy = r#"--set port.inter={loss="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
+    let lossy = r#"--set port.inter={loss_probability="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
     for laws in ["flow", "subflow"] {
-        let paths = format!(r#"--set host.path={{kind="unolb",subflows=3,laws="{laws}"}}"#);
+        let paths = format!(r#"--set host.load_balancing={{kind="unolb",subflows=3,laws="{laws}"}}"#);
         let line = format!(
             "emulate pair.toml --stack narrows --scheme reno --json --set stop=20s {lossy} {paths} --out {laws}"
         );

@@ -86,7 +86,7 @@ fn zero_flows() {
 
 fn poisson(rest: &str) -> String {
     let start = GOOD.find("[[traffic]]").unwrap();
-    format!("{}[[traffic]]\nkind = \"poisson\"\nwindow = \"1ms\"\n{rest}\n", &GOOD[..start])
+    format!("{}[[traffic]]\nkind = \"poisson\"\nduration = \"1ms\"\n{rest}\n", &GOOD[..start])
 }
 
 #[test]
@@ -116,8 +116,10 @@ fn a_load_over_all() {
 /// An external law: the file can be checked, and nothing here runs it.
 #[test]
 fn an_external_law() {
-    let declared =
-        format!("[laws.Halve]\nlanguage = \"Python\"\nsha256 = \"{}\"\nparams = {{ gain = 4 }}\n", "0".repeat(64));
+    let declared = format!(
+        "[external_laws.Halve]\nlanguage = \"Python\"\nsha256 = \"{}\"\nparams = {{ gain = 4 }}\n",
+        "0".repeat(64)
+    );
     let scratch = Scratch::new("brought");
     let text = GOOD.replace("law = \"unocc\"", "law = \"Halve\"");
     assert_ne!(text, GOOD);

@@ -15,7 +15,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     {
         assert!(all.out.contains(part), "{part}: {all}");
     }
-    let one = scratch.narrows("explain r --traits --run uno,load=0.2 --share 50% --json").ok();
+    let one = scratch.narrows("explain r --traits --run uno,load=0.2 --slowest 50% --json").ok();
     let found: Value = serde_json::from_str(&one.out).unwrap();
     let [run] = &found.as_array().unwrap()[..] else { panic!("{one}") };
     assert_eq!((&run["name"], &run["runs"]), (&json!("uno,traffic.0.load=0.2"), &json!(["uno,traffic.0.load=0.2"])));
@@ -28,7 +28,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
         assert!(slowdown["slowest"].as_f64().unwrap() >= 1.0, "{class}");
     }
     scratch.narrows("explain r --run uno,traffic.0.load=0.9").fails(2, &["no run `uno,traffic.0.load=0.9`"]);
-    scratch.narrows("explain r --share 0").fails(2, &["0 is not a part of all"]);
+    scratch.narrows("explain r --slowest 0").fails(2, &["0 is not a part of all"]);
     scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
 }
@@ -112,7 +112,7 @@ fn what_cannot_be_explained_is_said() {
 fn a_long_name_has_a_line_of_its_own() {
     let scratch = Scratch::new("explain-long");
     scratch.write("s.toml", GRID);
-    let over = "--over port.buffer=1MB --over topology.inter_rtt=2ms";
+    let over = "--vary port.buffer=1MB --vary topology.inter_rtt=2ms";
     scratch.narrows(&format!("run s.toml --scheme uno {over} --out r --quiet")).ok();
     let said = scratch.narrows("explain r --only load=0.2 --quiet").ok();
     let lines: Vec<&str> = said.out.lines().collect();

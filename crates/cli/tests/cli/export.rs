@@ -11,8 +11,8 @@ name = "short"
 topology = { kind = "fat-trees", k = 4, rate = "100Gbps", inter_rate = "200Gbps", link_delay = "1us", inter_delay = "10us", inter_links = 1 }
 switch = { buffer = "32MiB", pfc = true }
 port = { alpha = 0.5, ecn = { min = "400KB", max = "1600KB", probability = 0.2 } }
-host = { payload = 1024, recovery = "go-back-n" }
-schemes.dcqcn = { law = "dcqcn", host = { cnp = "50us" } }
+host = { mss = 1024, recovery = "go-back-n" }
+schemes.dcqcn = { law = "dcqcn", host = { cnp_interval = "50us" } }
 traffic = [{ kind = "permutation", size = "64KiB" }]
 "#;
 
@@ -50,7 +50,7 @@ fn headroom_is_sonics_and_holds_in_simulation() {
         (Some("400000"), Some("20"))
     );
     // A host's switch, another chip, and marks apart.
-    let edge = scratch.narrows("export sonic short.toml --switch dc0.pod0.edge0 --asic spectrum --marks-apart").ok();
+    let edge = scratch.narrows("export sonic short.toml --switch dc0.pod0.edge0 --asic spectrum --separate-wred").ok();
     assert!(edge.out.contains("ecn_green_mark_probability") && !edge.out.contains("green_drop_probability"));
 }
 
@@ -105,7 +105,7 @@ fn a_sampled_flow_becomes_a_log() {
     scratch.write("plain.toml", &plain);
     scratch.narrows("run plain.toml --out plain").ok();
     scratch.narrows("export qlog plain").fails(2, &["`dctcp,traffic.0.size=1MiB`", "help: `series = "]);
-    scratch.write("s.toml", &format!("{plain}[series]\ninterval = \"10us\"\nflows = 2\n"));
+    scratch.write("s.toml", &format!("{plain}[monitor]\ninterval = \"10us\"\nflows = 2\n"));
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("export qlog r").fails(2, &["2 flows of `dctcp,traffic.0.size=1MiB` were sampled", "--flow"]);
     scratch.narrows("export qlog r --flow 9").fails(2, &["`dctcp,traffic.0.size=1MiB`", "there are "]);

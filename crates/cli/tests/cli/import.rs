@@ -213,7 +213,7 @@ fn networks_are_imported_checked_and_run() {
         let ran = scratch.narrows(&format!("import {line} -o net.toml")).ok();
         ran.says(&notes);
         scratch.narrows("check net.toml --quiet").ok();
-        let summary = scratch.narrows("run net.toml --json --anew").ok().json();
+        let summary = scratch.narrows("run net.toml --json --force").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], hosts, "{line}");
     }
     // Traffic on an imported network.
@@ -265,7 +265,7 @@ fn traffic_is_imported_checked_and_run() {
         let ran = scratch.narrows(&format!("import {line} -o made.toml")).ok();
         ran.says(&[notes, "two datacenters"]);
         scratch.narrows("check made.toml --quiet").ok();
-        let summary = scratch.narrows("run made.toml --json --anew").ok().json();
+        let summary = scratch.narrows("run made.toml --json --force").ok().json();
         assert_eq!(summary["flows"]["all"]["completed"], flows, "{line}");
     }
     assert!(scratch.read("made.toml").contains("{ start = \"0s\", src = 0, dst = 1, size = 1800 }"));
@@ -408,7 +408,7 @@ fn a_scenario_names_another_programs_file() {
             .replace("recv 5000b from 1", "recv 5000b from 1\nrecv 7b from 1 tag 9"),
     );
     scratch.narrows("run net.toml").fails(2, &["(input a.goal)"]);
-    assert_eq!(completed("--anew"), 4);
+    assert_eq!(completed("--force"), 4);
     scratch.write("a.goal", &SCHEDULE.replace("from 1", "from 3"));
     let before = scratch.tree();
     scratch.narrows("run net.toml").fails(2, &["a.goal:12:1"]);

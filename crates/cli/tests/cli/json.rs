@@ -6,7 +6,7 @@ use crate::support::{GRID, ONE, Scratch, keys};
 
 const CELL: [&str; 5] = ["count", "completed", "fct_ns", "slowdown", "goodput_bps"];
 const STATS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
-const ACTED: [&str; 6] = ["increases", "cuts", "loss_cuts", "emergencies", "holds", "credits"];
+const ACTED: [&str; 6] = ["increases", "cuts", "loss_cuts", "quick_adapts", "holds", "credits"];
 
 #[track_caller]
 fn is_cell(value: &Value) {

@@ -76,7 +76,7 @@ mod with_bpf {
         let ran = alone(
             &scratch,
             &format!(
-                "for i in 1 2 3 4; do $NARROWS kernel load gemini --as {name} >out$i 2>&1 & done\nwait\n\
+                "for i in 1 2 3 4; do $NARROWS kernel load gemini --name {name} >out$i 2>&1 & done\nwait\n\
                  cat out1 out2 out3 out4\n$NARROWS kernel unload gemini || exit 9\n"
             ),
         );
@@ -165,7 +165,7 @@ mod with_bpf {
             &format!(
                 "ip link set lo up
                  cat /proc/sys/net/ipv4/tcp_congestion_control
-                 $NARROWS kernel load gemini --as {name} --default --line-rate 1Gbps --param k=75KB || exit 9
+                 $NARROWS kernel load gemini --name {name} --set-default --line-rate 1Gbps --param k=75KB || exit 9
                  cat /proc/sys/net/ipv4/tcp_congestion_control
                  $NARROWS kernel load gemini; echo again $?
                  $NARROWS kernel status --json > status.json || exit 8
@@ -224,7 +224,7 @@ mod with_bpf {
             &format!(
                 "ip link set lo up; ip route add 203.0.113.0/24 dev lo || exit 9
                  cat /proc/sys/net/ipv4/tcp_congestion_control
-                 $NARROWS kernel load dctcp --as {name} --default --route 203.0.113.0/24 >/dev/null || exit 8
+                 $NARROWS kernel load dctcp --name {name} --set-default --route 203.0.113.0/24 >/dev/null || exit 8
                  unshare --net $NARROWS kernel unload dctcp >/dev/null || exit 7
                  cat /proc/sys/net/ipv4/tcp_congestion_control
                  ip route show 203.0.113.0/24 | grep -c congctl"
@@ -270,7 +270,7 @@ mod with_bpf {
                  printf '#!/bin/sh\n[ "$3" != replace ] || {{ kill -KILL $PPID; exit 1; }}\nexec %s "$@"\n' \
                      "$(command -v ip)" > fake/ip
                  chmod +x fake/ip
-                 PATH=$PWD/fake:$PATH $NARROWS kernel load dctcp --as {name} --default --route 203.0.113.0/24 \
+                 PATH=$PWD/fake:$PATH $NARROWS kernel load dctcp --name {name} --set-default --route 203.0.113.0/24 \
                      > /dev/null 2>&1
                  [ "$(cat /proc/sys/net/ipv4/tcp_congestion_control)" = {name} ] || exit 8
                  $NARROWS kernel unload dctcp > /dev/null || exit 7
@@ -295,7 +295,7 @@ mod with_bpf {
             &scratch,
             &format!(
                 "ip link set lo up
-                 $NARROWS kernel load dctcp --as {name} --default || exit 9
+                 $NARROWS kernel load dctcp --name {name} --set-default || exit 9
                  $NARROWS kernel status
                  echo 300 2>/dev/null > /proc/sys/net/core/optmem_max || exit 77
                  perl -MIO::Socket::INET -e '
@@ -342,7 +342,7 @@ mod with_bpf {
         let ran = alone(
             &scratch,
             &format!(
-                r#"$NARROWS kernel load dctcp --as {name} >/dev/null || exit 9
+                r#"$NARROWS kernel load dctcp --name {name} >/dev/null || exit 9
                  # The law is the default of the other namespace alone. CLONE_NEWNET is 0x40000000; of two processes, the
                  # one that leaves the namespace keeps the sockets.
                  cat > connect.pl <<'END'
@@ -390,9 +390,9 @@ END
         let ran = alone(
             &scratch,
             &format!(
-                "$NARROWS kernel load dctcp --as {name} --default --netns there-is-none; echo code $?
-                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24; echo code $?
-                 $NARROWS kernel load dctcp --as {name} --cgroup /proc; echo code $?
+                "$NARROWS kernel load dctcp --name {name} --set-default --netns there-is-none; echo code $?
+                 $NARROWS kernel load dctcp --name {name} --route 203.0.113.0/24; echo code $?
+                 $NARROWS kernel load dctcp --name {name} --cgroup /proc; echo code $?
                  ls /sys/fs/bpf | grep narrows
                  cat /proc/sys/net/ipv4/tcp_congestion_control"
             ),
@@ -416,11 +416,11 @@ END
             &format!(
                 "ip link set lo up
                  ip route add 203.0.113.0/24 dev lo mtu 1400 || exit 9
-                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24 || exit 8
+                 $NARROWS kernel load dctcp --name {name} --route 203.0.113.0/24 || exit 8
                  echo route with $(ip route show 203.0.113.0/24)
                  $NARROWS kernel unload dctcp || exit 7
                  echo route back $(ip route show 203.0.113.0/24)
-                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24 || exit 6
+                 $NARROWS kernel load dctcp --name {name} --route 203.0.113.0/24 || exit 6
                  ip route del 203.0.113.0/24
                  $NARROWS kernel unload dctcp || exit 5
                  echo route gone $(ip route show 203.0.113.0/24)"
@@ -453,17 +453,17 @@ END
                  }}
                  places='--default --route 203.0.113.0/24 --route fd00:9::/64'
                  used before
-                 $NARROWS kernel load dctcp --as {first} $places > /dev/null || exit 7
+                 $NARROWS kernel load dctcp --name {first} $places > /dev/null || exit 7
                  used first
-                 $NARROWS kernel load gemini --as {second} $places > /dev/null || exit 6
+                 $NARROWS kernel load gemini --name {second} $places > /dev/null || exit 6
                  used second
                  $NARROWS kernel unload dctcp > /dev/null || exit 5
                  used second
                  $NARROWS kernel unload gemini > /dev/null || exit 4
                  used before
                  # Both at once: whichever comes first.
-                 $NARROWS kernel load dctcp --as {first} $places > /dev/null &
-                 $NARROWS kernel load gemini --as {second} $places > /dev/null &
+                 $NARROWS kernel load dctcp --name {first} $places > /dev/null &
+                 $NARROWS kernel load gemini --name {second} $places > /dev/null &
                  wait
                  $NARROWS kernel unload dctcp > /dev/null &
                  $NARROWS kernel unload gemini > /dev/null &
@@ -491,7 +491,7 @@ END
             &scratch,
             &format!(
                 "cat /proc/sys/net/ipv4/tcp_congestion_control
-                 $NARROWS kernel load mprdma --as {name} --hold --default >held & holder=$!
+                 $NARROWS kernel load mprdma --name {name} --foreground --set-default >held & holder=$!
                  looks=0
                  until [ -s held ]; do
                      kill -0 $holder && [ $((looks += 1)) -lt 1200 ] || exit 9

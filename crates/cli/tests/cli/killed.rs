@@ -24,7 +24,7 @@ law = "cubic"
 kind = "incast"
 intra = 3
 size = "64KiB"
-[series]
+[monitor]
 interval = "10us"
 flows = "all"
 [grid]
@@ -64,9 +64,9 @@ fn two_hundred_kills_lose_nothing() {
     // Where each command's results are, and their expected contents.
     let kinds = [
         // These take each other's place, which is not done unasked.
-        ("run alone.toml --out mixed --anew", "mixed"),
-        ("run grid.toml --out mixed --anew", "mixed"),
-        ("run other.toml --out mixed --anew", "mixed"),
+        ("run alone.toml --out mixed --force", "mixed"),
+        ("run grid.toml --out mixed --force", "mixed"),
+        ("run other.toml --out mixed --force", "mixed"),
         ("run grid.toml --out grid --threads 1", "grid"),
         ("reproduce tiny --papers papers --out paper", "paper/tiny/fig1"),
     ];
@@ -85,7 +85,7 @@ fn two_hundred_kills_lose_nothing() {
     let (mut killed, mut refused) = (0, 0);
     while killed < KILLS {
         let (line, out) = kinds[draw.below(kinds.len() as u64) as usize];
-        let anew = if draw.below(3) == 0 || line.ends_with("--anew") { "" } else { " --anew" };
+        let anew = if draw.below(3) == 0 || line.ends_with("--force") { "" } else { " --force" };
         let line = format!("{line}{anew}");
         let mut children = vec![start(&scratch, &line)];
         // Now and then a second writer, with the same or another command for the same directory.

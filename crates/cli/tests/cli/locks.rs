@@ -107,7 +107,7 @@ fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
 /// Starts the grid where a whole set lies, and stops it in its second run.
 fn stopped_beside_a_whole_set(scratch: &Scratch) -> Process {
     scratch.write("grid.toml", &grid_of(SIZES));
-    let mut command = scratch.command(LINE.split(' ').chain(["--anew"]));
+    let mut command = scratch.command(LINE.split(' ').chain(["--force"]));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).start();
     wait_for_the_first_run(scratch, &mut child);
     signal(&child, Signal::SIGSTOP);
@@ -139,7 +139,7 @@ fn a_file_system_without_locks() {
     // Killed, it leaves the file, and no process takes it over.
     let mut child = {
         scratch.write("grid.toml", &grid_of(SIZES));
-        let mut command = scratch.command(LINE.split(' ').chain(["--anew"]));
+        let mut command = scratch.command(LINE.split(' ').chain(["--force"]));
         command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).start()
     };
     wait_for_the_first_run(&scratch, &mut child);
@@ -150,5 +150,5 @@ fn a_file_system_without_locks() {
         ran.fails(2, &["`out/.narrows.lock` says that ", &holder, "remove that file if it has ended"]);
     }
     fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
-    without(&format!("{line} --anew")).ok().says(&[told]);
+    without(&format!("{line} --force")).ok().says(&[told]);
 }

@@ -24,7 +24,7 @@ fn contents(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Commands that write a file. The option that names the file is last.
-const WRITERS: [&str; 3] = ["report out --out", "compare out out --flows --page", "import htsim a.cm -o"];
+const WRITERS: [&str; 3] = ["report out --out", "compare out out --flows --markdown", "import htsim a.cm -o"];
 
 #[test]
 fn what_a_person_made_is_not_overwritten() {
@@ -71,7 +71,7 @@ fn nothing_is_put_into_a_results_directory() {
         scratch.narrows(&format!("{writer} out/report.html")).fails(2, &["results directory"]);
     }
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny --page out/page.md").fails(2, &["`out/page.md`", "results directory"]);
+    scratch.narrows("reproduce tiny --markdown out/page.md").fails(2, &["`out/page.md`", "results directory"]);
     // The report itself is the report, whatever it is called by.
     let ran = scratch.narrows("report out --out ./out/report.html").ok();
     assert_eq!(ran.out, "wrote out/report.html\n");
@@ -176,7 +176,7 @@ enum Use {
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str), Use> {
     let mut all = std::collections::BTreeMap::from([
-        (("narrows-compare", "--page"), Use::Output("compare out out --flows --page ")),
+        (("narrows-compare", "--page"), Use::Output("compare out out --flows --markdown ")),
         (("narrows-emulate", "--pcap"), Use::Output("emulate pair.toml --scheme cubic --pcap left>right=")),
         (("narrows-export-perfetto", "--out"), Use::Output("export perfetto out --out ")),
         (("narrows-export-qlog", "--out"), Use::Output("export qlog out --flow 0 --out ")),
@@ -194,12 +194,12 @@ fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str)
         (("narrows-import-pcap", "--output"), Use::Output("import pcap input -o ")),
         (("narrows-import-simai", "--output"), Use::Output("import simai input -o ")),
         (("narrows-import-sndlib", "--output"), Use::Output("import sndlib input -o ")),
-        (("narrows-plot", "--against"), Use::Input),
+        (("narrows-plot", "--baseline"), Use::Input),
         (("narrows-plot", "--output"), Use::Python),
         (("narrows-proxy-far", "--ticket"), Use::Kept),
         (("narrows-report", "--out"), Use::Output("report out --out ")),
-        (("narrows-reproduce", "--page"), Use::Output("reproduce tiny --page ")),
-        (("narrows-score", "--write"), Use::Output("score out --write ")),
+        (("narrows-reproduce", "--page"), Use::Output("reproduce tiny --markdown ")),
+        (("narrows-score", "--write"), Use::Output("score out --save-baseline ")),
     ]);
     for traffic in ["chakra", "flows", "goal", "msccl", "netflow", "pcap", "simai"] {
         let page: &str = format!("narrows-import-{traffic}").leak();

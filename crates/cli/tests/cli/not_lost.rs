@@ -31,10 +31,10 @@ fn schemes_that_were_run_do_not_go_without_a_word() {
     scratch.write("grid.toml", GRID);
     scratch.narrows("run grid.toml --quiet --out g").ok();
     let before = scratch.read("g/summary.json");
-    let parts = ["this command leaves out", "mixed", "--anew"];
+    let parts = ["this command leaves out", "mixed", "--force"];
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").fails(2, &parts);
     assert_eq!(scratch.read("g/summary.json"), before);
-    scratch.narrows("run grid.toml --quiet --out g --scheme uno --anew").ok();
+    scratch.narrows("run grid.toml --quiet --out g --scheme uno --force").ok();
     scratch.narrows("run grid.toml --quiet --out g --scheme uno").ok();
 }
 
@@ -52,7 +52,7 @@ fn runs_of_other_settings_do_not_go_without_a_word() {
         scratch.narrows(&line).ok();
         let before = scratch.comparable(&out);
         let said =
-            ["` has finished runs of other settings", "stop: ", " -> 7us", "another directory with --out", "--anew"];
+            ["` has finished runs of other settings", "stop: ", " -> 7us", "another directory with --out", "--force"];
         for _ in 0..2 {
             // A refused command leaves nothing that a later one could take for the user's word.
             scratch.narrows(&format!("{line} --set stop=7us")).fails(2, &said);
@@ -60,9 +60,9 @@ fn runs_of_other_settings_do_not_go_without_a_word() {
         }
         // Another scenario's runs are not kept either.
         let other = scratch.narrows(&format!("{line} --set name=other"));
-        other.fails(2, &["--out", "--anew"]);
+        other.fails(2, &["--out", "--force"]);
         assert!(scratch.comparable(&out) == before, "{line}");
-        scratch.narrows(&format!("{line} --set stop=7us --anew")).ok();
+        scratch.narrows(&format!("{line} --set stop=7us --force")).ok();
         assert!(scratch.comparable(&out) != before, "{line}");
         scratch.narrows(&format!("{line} --set stop=7us")).ok();
     }
@@ -79,11 +79,11 @@ fn runs_of_other_inputs_do_not_go_without_a_word() {
     scratch.write("list.toml", text);
     scratch.narrows("run list.toml --quiet --out out").ok();
     list(2_000);
-    scratch.narrows("run list.toml --quiet --out out").fails(2, &["dctcp (input a.csv)", "--anew"]);
+    scratch.narrows("run list.toml --quiet --out out").fails(2, &["dctcp (input a.csv)", "--force"]);
     list(1_000);
     scratch.narrows("run list.toml --quiet --out out").ok();
     scratch.write("list.toml", &text.replace("law = \"dctcp\"", "law = \"dctcp\", label = \"D\""));
-    scratch.narrows("run list.toml --quiet --out out").fails(2, &["label: ", " -> D", "--anew"]);
+    scratch.narrows("run list.toml --quiet --out out").fails(2, &["label: ", " -> D", "--force"]);
 }
 
 /// A merge into results of other settings is refused, and the message does not suggest an impossible merge.
@@ -96,7 +96,7 @@ fn a_merge_keeps_what_is_there() {
     let before = scratch.comparable("out");
     let merged = scratch.narrows("sweep merge grid.toml part --set stop=7us --out out");
     let merged = merged.fails(2, &["--out"]);
-    assert!(!merged.err.contains("--anew"), "{merged}");
+    assert!(!merged.err.contains("--force"), "{merged}");
     assert!(scratch.comparable("out") == before);
 }
 

@@ -49,7 +49,7 @@ fn conditions_stand_under_the_table() {
     scratch.write("grid.toml", GRID);
     let ran = scratch.narrows("run grid.toml --out r").ok();
     let again = scratch.narrows("show r").ok();
-    for said in [&ran.out, &again.out, &scratch.narrows("score r --cell p50(all.slowdown)").ok().out] {
+    for said in [&ran.out, &again.out, &scratch.narrows("score r --metric p50(all.slowdown)").ok().out] {
         for part in ["initial window of Uno: intra ", "initial window of Cubic: intra ", " BDP)"] {
             assert!(said.contains(part), "no `{part}` in {said}");
         }
@@ -167,7 +167,14 @@ fn a_reader_that_has_gone_is_no_error() {
         assert!(expected != 0 || err.is_empty(), "{line}: {err}");
     }
     for out in ["out/one", "json"] {
-        let files = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
+        let files = [
+            "flows.parquet",
+            "manifest.json",
+            "port_samples.parquet",
+            "flow_samples.parquet",
+            "report.html",
+            "summary.json",
+        ];
         assert_eq!(scratch.files(out), files, "{out}");
     }
     // A standard error without a reader is no reason to panic either.

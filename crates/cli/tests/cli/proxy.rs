@@ -21,7 +21,7 @@ use crate::support::{ProgramRun, Scratch, code, skipped, wait_for};
 /// An end that runs, and its output.
 struct ProxyProcess {
     child: Process,
-    /// The ticket of a far end.
+    /// The ticket of a proxy server.
     ticket: String,
 }
 
@@ -38,14 +38,14 @@ impl ProxyProcess {
     }
 
     fn far(scratch: &Scratch, options: &str) -> Self {
-        let mut far = Self::start(proxy(scratch, &format!("far {options}")));
+        let mut far = Self::start(proxy(scratch, &format!("server {options}")));
         far.child.line().trim().clone_into(&mut far.ticket);
         assert!(far.ticket.starts_with("narrows1"), "{}", far.ended().1);
         far
     }
 
     fn near(scratch: &Scratch, options: &str) -> Self {
-        Self::start(proxy(scratch, &format!("near {options}")))
+        Self::start(proxy(scratch, &format!("client {options}")))
     }
 
     /// Waits for a line that has these words.
@@ -125,7 +125,7 @@ fn programs_come_in_and_what_is_not_allowed_is_refused() {
     let rules = format!("--threads 2 --allow 127.0.0.1:{}", server.port());
     let doors = format!("--paths 4 --socks 0 --forward 127.0.0.1:0={server} --law cubic");
     let (far, near) = both(&scratch, &rules, &doors);
-    let (door, forward) = (near.door("SOCKS 5 at "), near.door(" at the far end"));
+    let (door, forward) = (near.door("SOCKS 5 at "), near.door(" at the proxy server"));
     let (tcp, reply) = socks(door, server);
     assert_eq!(reply, 0);
     says_back(tcp, &vec![7; 1_000_000]);
@@ -133,11 +133,11 @@ fn programs_come_in_and_what_is_not_allowed_is_refused() {
     says_back(TcpStream::connect(forward).unwrap(), b"hello");
     let (_, reply) = socks(door, "127.0.0.2:9".parse().unwrap());
     assert_eq!(reply, 2);
-    far.says("127.0.0.2:9 refused: the far end does not allow this destination");
+    far.says("127.0.0.2:9 refused: the proxy server does not allow this destination");
     let said = near.stopped(Signal::SIGINT);
     assert!(said.contains("1.00 MB"), "{said}");
     let said = far.stopped(Signal::SIGTERM);
-    assert!(said.contains("the near end is gone: the peer closed the connection"), "{said}");
+    assert!(said.contains("the proxy client is gone: the peer closed the connection"), "{said}");
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
     far.stopped(Signal::SIGINT);
     // Open connections are reset.
     assert_eq!(tcp.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
-    near.says("no connection to the far end: the peer closed the connection");
+    near.says("no connection to the proxy server: the peer closed the connection");
     let far = ProxyProcess::far(&scratch, &format!("--listen {address} {rules}"));
     assert_eq!(far.ticket, ticket);
-    near.says("connected to the far end");
+    near.says("connected to the proxy server");
     says_back(socks(door, server).0, b"again");
     far.stopped(Signal::SIGINT);
-    // Without the ticket it is another far end.
+    // Without the ticket it is another proxy server.
     let mut near = near;
     let far = ProxyProcess::far(&scratch, &format!("--listen {address}"));
     far.says("warning: without --allow HOST:PORTS this end connects to nothing");
@@ -171,26 +171,26 @@ fn a_far_end_that_starts_again_with_its_ticket_is_found() {
 fn what_is_wrong_is_named() {
     let scratch = Scratch::new("proxy-wrong");
     let ran = |line: &str| ProgramRun::new(line, &proxy(&scratch, line).finish());
-    ran("near 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
-    ran("near 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
-    ran("near 127.0.0.1 --insecure --socks here").fails(2, &["--socks here"]);
-    ran("near 127.0.0.1 --insecure --forward 1").fails(2, &["error: --forward 1: expected ADDR=HOST:PORT"]);
-    ran("near 127.0.0.1 --insecure --forward 1=a").fails(2, &["--forward 1=a", "`a`", "65535"]);
-    ran("far --listen 127.0.0.1:0 --allow a").fails(2, &["--allow `a`", "HOST:PORTS"]);
-    ran("far --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["IPv6"]);
-    ran("far --listen 127.0.0.1:0 --allow-caller x").fails(2, &["--allow-caller x"]);
-    ran("far --listen 127.0.0.1:0 --valid x").fails(2, &["error: --valid x: expected 1 s to"]);
-    ran("far --listen 127.0.0.1:0 --threads 65").fails(2, &["65", "--threads", "64"]);
+    ran("client 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
+    ran("client 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
+    ran("client 127.0.0.1 --insecure --socks here").fails(2, &["--socks here"]);
+    ran("client 127.0.0.1 --insecure --forward 1").fails(2, &["error: --forward 1: expected ADDR=HOST:PORT"]);
+    ran("client 127.0.0.1 --insecure --forward 1=a").fails(2, &["--forward 1=a", "`a`", "65535"]);
+    ran("server --listen 127.0.0.1:0 --allow a").fails(2, &["--allow `a`", "HOST:PORTS"]);
+    ran("server --listen 127.0.0.1:0 --allow ::1:80").fails(2, &["IPv6"]);
+    ran("server --listen 127.0.0.1:0 --allow-key x").fails(2, &["--allow-key x"]);
+    ran("server --listen 127.0.0.1:0 --ticket-lifetime x").fails(2, &["error: --ticket-lifetime x: expected 1 s to"]);
+    ran("server --listen 127.0.0.1:0 --threads 65").fails(2, &["65", "--threads", "64"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let line = format!("near 127.0.0.1 --insecure --socks {}", taken.local_addr().unwrap());
+    let line = format!("client 127.0.0.1 --insecure --socks {}", taken.local_addr().unwrap());
     ran(&line).fails(2, &["error: --socks 127.0.0.1:"]);
     let kept = scratch.write("kept", "narrows1abc\n");
-    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "chmod 600"]);
+    ran("server --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "chmod 600"]);
     fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
-    ran("far --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "help: remove it"]);
+    ran("server --listen 127.0.0.1:0 --ticket kept").fails(2, &["`kept`", "help: remove it"]);
     let near = ProxyProcess::near(&scratch, "127.0.0.1:9 --insecure --socks 0.0.0.0:0");
     near.says("warning: --socks 0.0.0.0:");
-    near.says("no connection to the far end: nothing answers at 127.0.0.1:9");
+    near.says("no connection to the proxy server: nothing answers at 127.0.0.1:9");
 }
 
 fn is_installed(program: &str) -> bool {
@@ -237,8 +237,8 @@ fn iperf3_runs_through_a_forward() {
     let _server = listening(server, port);
     let doors = format!("--forward 0=127.0.0.1:{port}");
     let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
-    let door = near.door(" at the far end").port().to_string();
-    near.says("connected to the far end");
+    let door = near.door(" at the proxy server").port().to_string();
+    near.says("connected to the proxy server");
     for options in [&["-t", "1", "-P", "2"][..], &["-n", "20M", "-R"]] {
         let mut client = Command::new("iperf3");
         client.args(["-c", "127.0.0.1", "-p", &door, "-J"]).args(options);
@@ -281,7 +281,7 @@ fn rsync_copies_through_a_forward() {
     let _server = listening(server, port);
     let doors = format!("--forward 0=127.0.0.1:{port}");
     let (_far, near) = both(&scratch, &format!("--allow 127.0.0.1:{port}"), &doors);
-    let source = format!("rsync://127.0.0.1:{}/files/", near.door(" at the far end").port());
+    let source = format!("rsync://127.0.0.1:{}/files/", near.door(" at the proxy server").port());
     let copied = Command::new("rsync").args(["-rz", &source]).arg(scratch.path("to")).finish();
     succeeded(&copied);
     assert_eq!(scratch.files("to"), scratch.files("from"));
@@ -290,7 +290,7 @@ fn rsync_copies_through_a_forward() {
     }
 }
 
-/// Two hosts with UDP alone between them: their TCP is redirected to a near end.
+/// Two hosts with UDP alone between them: their TCP is redirected to a proxy client.
 struct HostPair {
     names: [String; 2],
 }
@@ -402,18 +402,18 @@ fn mpi_runs_through_redirected_connections() {
     let prefix = hosts.names[0].rsplit_once('-').unwrap().0;
     let launch = scratch.write("launch", &LAUNCH.replace("NAME", prefix));
     fs::set_permissions(&launch, fs::Permissions::from_mode(0o755)).unwrap();
-    // Each host has connections to make, so each has a near end, and a far end for the other one.
+    // Each host has connections to make, so each has a proxy client, and a proxy server for the other one.
     let program = Path::new(env!("CARGO_BIN_EXE_narrows"));
     let end = |at: usize, line: &str| {
         let mut command = hosts.on(at, program);
         command.arg("proxy").args(line.split(' ')).env("XDG_STATE_HOME", scratch.path("state"));
         ProxyProcess::start(command)
     };
-    let far = |at: usize| end(at, &format!("far --listen 10.77.0.{at} --insecure --allow 10.77.0.{at}:*"));
-    let near = |to: usize| end(3 - to, &format!("near 10.77.0.{to} --insecure --transparent 1081 -v"));
+    let far = |at: usize| end(at, &format!("server --listen 10.77.0.{at} --insecure --allow 10.77.0.{at}:*"));
+    let near = |to: usize| end(3 - to, &format!("client 10.77.0.{to} --insecure --transparent 1081 -v"));
     let (fars, nears) = ([1, 2].map(far), [2, 1].map(near));
     for near in &nears {
-        near.says("connected to the far end");
+        near.says("connected to the proxy server");
     }
     let mut ring = hosts.on(1, "timeout");
     // MPICH's UCX hangs at its end in one of fifty runs, also without a proxy: only the ranks' output counts.

@@ -68,12 +68,12 @@ fn words_and_exit_codes_go_through() {
     assert_eq!(done.code, 3);
     assert_eq!(done.out, "<plot>\n<out/x>\n<--y>\n<p99(slowdown)>\n<--y=fct.max>\n<-o>\n<a.pdf>\n");
     assert_eq!(done.err, "wrong\n");
-    let sweep = "sweep a.toml --ray local --over port.buffer=1MB,2MB --seeds 3 --set topology.k=4 --out o --scheme uno --checked";
+    let sweep = "sweep a.toml --ray local --vary port.buffer=1MB,2MB --seeds 3 --set topology.k=4 --out o --scheme uno --check-invariants";
     let done = narrows(&scratch, &path, sweep);
     let words: Vec<&str> = done.out.lines().map(|line| line.trim_matches(['<', '>'])).collect();
     assert_eq!(
         words.join(" "),
-        "sweep a.toml --scheme uno --over port.buffer=1MB,2MB --seeds 3 --ray local --set topology.k=4 --out o --checked"
+        "sweep a.toml --scheme uno --vary port.buffer=1MB,2MB --seeds 3 --ray local --set topology.k=4 --out o --check-invariants"
     );
     // The started process is Python itself: a signal to it reaches Python.
     let path = with_python(&scratch, "kill -TERM $$");

@@ -76,7 +76,7 @@ fn recorded_and_worse() {
     papers(&scratch);
     let file = "papers/tiny/fig8-one.toml";
     let before = scratch.read(file);
-    let ran = scratch.narrows("reproduce tiny/fig8 --record --page page.md").ok();
+    let ran = scratch.narrows("reproduce tiny/fig8 --update-verdicts --markdown page.md").ok();
     assert!(ran.out.contains("1 figure, 3 claims: 1 reproduced, 1 direction only, 1 pending"), "{ran}");
     let after = scratch.read(file);
     // Nothing but the verdicts is new, and comments stay.
@@ -86,22 +86,24 @@ fn recorded_and_worse() {
     let verdicts = ["reproduced", "direction only", "pending"];
     assert_eq!(new, verdicts.map(|verdict| format!("recorded = {{ quick = \"{verdict}\" }}")));
     // The verdict of another scale is recorded next to it.
-    scratch.narrows("reproduce tiny/fig8 --record --scale paper --quiet").ok();
+    scratch.narrows("reproduce tiny/fig8 --update-verdicts --scale paper --quiet").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
     // One seed is enough there, and the page states that there was one.
-    scratch.narrows("reproduce tiny/fig8 --record --page one.md --scale paper --seeds 1 --quiet --out one").ok();
+    scratch
+        .narrows("reproduce tiny/fig8 --update-verdicts --markdown one.md --scale paper --seeds 1 --quiet --out one")
+        .ok();
     let page = scratch.read("one.md");
     assert!(
         page.contains("\nOf 1 seed, by Narrows ")
             && page.contains(". One seed gives no interval: the values decide.\n")
     );
-    scratch.narrows("reproduce tiny/fig8 --record --seeds 1").fails(2, &["`quick`"]);
+    scratch.narrows("reproduce tiny/fig8 --update-verdicts --seeds 1").fails(2, &["`quick`"]);
     // A person's comments next to a verdict stay, and so do line ends.
     let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
     let noted =
         noted.replacen("direction = ", "recorded.quick = \"undecided\" # why\ndirection = ", 1).replace('\n', "\r\n");
     scratch.write(file, &noted);
-    scratch.narrows("reproduce tiny/fig8 --record --quiet").ok();
+    scratch.narrows("reproduce tiny/fig8 --update-verdicts --quiet").ok();
     let pairs = [
         ("{ quick = \"undecided\" } #", "{ quick = \"reproduced\" } #"),
         ("\"undecided\" # why", "\"direction only\" # why"),
@@ -113,22 +115,22 @@ fn recorded_and_worse() {
     let inline = before.split("[[claim]]").next().unwrap().to_owned();
     let claim = r#"{ id = "a", text = "All", paper = "4", check = "dctcp.all.completed == 4" }"#;
     scratch.write("papers/tiny/fig9.toml", &format!("claim = [{claim}]\n{inline}"));
-    scratch.narrows("reproduce tiny/fig9 --record --quiet").fails(2, &["fig9.toml", "[[claim]] tables"]);
+    scratch.narrows("reproduce tiny/fig9 --update-verdicts --quiet").fails(2, &["fig9.toml", "[[claim]] tables"]);
     scratch.write(file, &after);
     std::fs::remove_file(scratch.path("papers/tiny/fig9.toml")).unwrap();
     let page = scratch.read("page.md");
     assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
     // The section of another figure is added next to it.
     scratch.write("papers/tiny/fig10.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny/fig10 --quiet --page page.md").ok();
+    scratch.narrows("reproduce tiny/fig10 --quiet --markdown page.md").ok();
     let both = scratch.read("page.md");
     assert!(both.contains("2 figures, 3 claims: 1 reproduced") && both.contains("## tiny/fig10"), "{both}");
     assert!(both.contains(page.split_once("## tiny/fig8").unwrap().1.trim_end()), "{both}");
     // A pipe is not read, and gets the page once.
-    let piped = scratch.narrows("reproduce tiny --quiet --page /dev/stdout").ok();
+    let piped = scratch.narrows("reproduce tiny --quiet --markdown /dev/stdout").ok();
     assert_eq!(piped.out.matches("# What was reproduced").count(), 1, "{piped}");
     assert!(piped.out.contains("## tiny/fig8-one") && piped.out.contains("## tiny/fig10"), "{piped}");
-    let refused = scratch.narrows("reproduce tiny/fig8 --quiet --page page.md --set stop=6us");
+    let refused = scratch.narrows("reproduce tiny/fig8 --quiet --markdown page.md --set stop=6us");
     refused.fails(2, &["--page", "--set and --seed"]);
 
     // As recorded: success. Better than recorded: success. Worse than recorded: exit status 3, and the worse claims are
@@ -146,7 +148,7 @@ fn recorded_and_worse() {
     scratch.narrows("reproduce tiny/fig8 --json").says(&["regression: "]).json();
     assert_eq!(scratch.narrows("reproduce tiny/fig8 --quiet").code, 3);
     // Recording accepts worse verdicts.
-    scratch.narrows("reproduce tiny/fig8 --record --quiet").ok();
+    scratch.narrows("reproduce tiny/fig8 --update-verdicts --quiet").ok();
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
 }
 
@@ -175,7 +177,7 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     scratch.write("notes.md", "# Notes\n");
     scratch.write(
         "paper.md",
-        "# What was reproduced\n\nWritten by `narrows reproduce FIGURE --scale paper --page FILE`\n",
+        "# What was reproduced\n\nWritten by `narrows reproduce FIGURE --scale paper --markdown FILE`\n",
     );
     let before = scratch.tree();
     let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
@@ -183,10 +185,10 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     scratch.narrows("reproduce papers/tiny/fig9.toml").fails(2, &["called `papers/tiny/fig9.toml`", "tiny/fig8-one"]);
     scratch.narrows("reproduce notes.md").fails(2, &["`notes.md`", "`papers`", "--papers", "narrows run"]);
     scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
-    scratch.narrows("reproduce tiny/fig8 --page no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
-    scratch.narrows("reproduce tiny/fig8 --page notes.md").fails(2, &["`notes.md`", "another file"]);
-    scratch.narrows("reproduce tiny/fig8 --page paper.md").fails(2, &["`paper.md`", "`quick`"]);
-    scratch.narrows("reproduce tiny/fig8 --page papers").fails(2, &["cannot write `papers`", "directory"]);
+    scratch.narrows("reproduce tiny/fig8 --markdown no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
+    scratch.narrows("reproduce tiny/fig8 --markdown notes.md").fails(2, &["`notes.md`", "another file"]);
+    scratch.narrows("reproduce tiny/fig8 --markdown paper.md").fails(2, &["`paper.md`", "`quick`"]);
+    scratch.narrows("reproduce tiny/fig8 --markdown papers").fails(2, &["cannot write `papers`", "directory"]);
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);
 }
@@ -265,19 +267,19 @@ fn finished_runs_are_kept() {
     let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet"))).unwrap();
     assert_eq!(kept(&again("")), None);
     let first = flows();
-    assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept; --force runs them again"));
     assert!(kept(&again("--json")).is_none());
     // One is gone, one is damaged: each is done again, and the other is not.
     std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB"))).unwrap();
-    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --force runs them again"));
     assert_eq!(flows(), first);
     std::fs::write(scratch.path(&format!("{runs}/dctcp,traffic.0.size=8KiB/flows.parquet")), "").unwrap();
-    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --force runs them again"));
     assert_eq!(flows(), first);
     // One of another seed does not take its place unasked.
-    let lost = ["tiny/fig1` has finished runs of other settings", "seed: 1 -> 2", "--out", "--anew"];
+    let lost = ["tiny/fig1` has finished runs of other settings", "seed: 1 -> 2", "--out", "--force"];
     scratch.narrows("reproduce tiny --seeds 1 --seed 2").fails(2, &lost);
-    assert_eq!(kept(&again("--anew")), None);
+    assert_eq!(kept(&again("--force")), None);
     assert_eq!(flows(), first);
 }
 
@@ -298,7 +300,7 @@ fn a_figure_with_seeds_of_its_own() {
         assert!(!scratch.path("out").exists() && !scratch.path("page.md").exists());
     }
     with("[1, 1, 1, 1, 1]");
-    scratch.narrows("reproduce tiny --record --out out").fails(2, &[file, "`1` and `1` give the same run"]);
+    scratch.narrows("reproduce tiny --update-verdicts --out out").fails(2, &[file, "`1` and `1` give the same run"]);
     assert_eq!(scratch.files("out"), [""; 0]);
     // The claims are judged all the same, over these seeds and no others.
     with("[3, 4]");
@@ -308,7 +310,7 @@ fn a_figure_with_seeds_of_its_own() {
     assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(json["figures"][0]["claims"][0]["seeds"], 2);
     with("[11, 12, 13, 14, 15]");
-    scratch.narrows("reproduce tiny --record --page page.md --anew").ok();
+    scratch.narrows("reproduce tiny --update-verdicts --markdown page.md --force").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"reproduced\" }"));
     assert!(scratch.read("page.md").contains("Of 5 seeds, by Narrows"));
     // A variant that has fewer than the rest.
@@ -318,7 +320,7 @@ fn a_figure_with_seeds_of_its_own() {
         &format!("{}{variant}", scratch.read(file))
             .replace("dctcp.all.completed", "dctcp[variant=small].all.completed"),
     );
-    let ran = scratch.narrows("reproduce tiny --record");
+    let ran = scratch.narrows("reproduce tiny --update-verdicts");
     ran.fails(2, &["the run `dctcp", "`all-end`"]);
 }
 
@@ -329,7 +331,7 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
     let claim = "[[claim]]\nid = \"x\"\ntext = \"t\"\npaper = 4\ncheck = \"dctcp[size=4KiB].all.completed == 4\"\n";
     scratch.write(file, &format!("{}[scale.quick]\n{sizes}{claim}", ONE.trim_start()));
-    let line = "reproduce tiny --record --quiet --out out";
+    let line = "reproduce tiny --update-verdicts --quiet --out out";
     let mut child = scratch.command(line.split(' ')).piped();
     wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = scratch.read(file).replace("completed == 4", "completed == 5");
@@ -346,8 +348,8 @@ fn a_page_that_changed_meanwhile_is_not_replaced() {
     let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
     scratch.write("papers/tiny/fig8.toml", &format!("{}[scale.quick]\n{sizes}", ONE.trim_start()));
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny/fig1 --quiet --out out --page page.md").ok();
-    let line = "reproduce tiny/fig8 --quiet --out out --page page.md";
+    scratch.narrows("reproduce tiny/fig1 --quiet --out out --markdown page.md").ok();
+    let line = "reproduce tiny/fig8 --quiet --out out --markdown page.md";
     let mut child = scratch.command(line.split(' ')).piped();
     wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
@@ -379,7 +381,7 @@ fn averages_over_seeds() {
     let scenario = format!("{ONE}{grid}{table}[scale.quick]\n");
     scratch.write("papers/tiny/fig1.toml", &scenario);
     scratch.write("one.toml", &scenario);
-    let ran = scratch.narrows("reproduce tiny --page page.md").ok();
+    let ran = scratch.narrows("reproduce tiny --markdown page.md").ok();
     for said in ["All flows", "All flows, small flows", "(deterministic)", "ends"] {
         assert!(ran.out.contains(said), "{said}: {ran}");
     }
@@ -411,12 +413,12 @@ fn a_scheme_is_scored_against_the_values_of_a_figure() {
     assert!(text.contains("seeds = [1, 2, 3, 4, 5]") && text.contains("\"law dctcp\" = ["), "{text}");
     // The same runs are the best of themselves, and need no other scheme.
     scratch.narrows("run papers/tiny/fig8-one.toml --scale quick --seeds 5 --out mine --quiet").ok();
-    let scored = scratch.narrows(&format!("score mine --against {file} --cell all.fct.mean --json")).ok();
+    let scored = scratch.narrows(&format!("score mine --baseline {file} --metric all.fct.mean --json")).ok();
     assert_eq!(scored.err, "");
     assert!((scored.json()["scores"][0]["g"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{}", scored.out);
-    scratch.narrows(&format!("score mine --against {file} --cell p50(all.slowdown)")).fails(2, &["all.fct.p99"]);
+    scratch.narrows(&format!("score mine --baseline {file} --metric p50(all.slowdown)")).fails(2, &["all.fct.p99"]);
     scratch
-        .narrows(&format!("score mine --against {file} --cell all.fct.mean --newcomer dctcp"))
+        .narrows(&format!("score mine --baseline {file} --metric all.fct.mean --not-in-baseline dctcp"))
         .fails(2, &["all schemes are newcomers"]);
     // It is replaced while it is as it was written.
     scratch.narrows("reproduce tiny/fig8 --values --quiet").ok();
@@ -449,7 +451,7 @@ fn suspected_causes_are_tried() {
     // Without --causes nothing of it is run.
     scratch.narrows("reproduce tiny --quiet").ok();
     assert!(!scratch.path("out/reproduce/quick/causes").exists());
-    let ran = scratch.narrows("reproduce tiny --causes --record --page page.md").ok();
+    let ran = scratch.narrows("reproduce tiny --causes --update-verdicts --markdown page.md").ok();
     assert!(ran.out.contains("slow-links: port.buffer = 64KiB") && ran.out.contains("refuted"), "{ran}");
     let causes = "out/reproduce/quick/causes/tiny/fig8-one";
     assert!(scratch.path(&format!("{causes}/slow-links/report.html")).is_file(), "{ran}");
@@ -464,7 +466,7 @@ fn suspected_causes_are_tried() {
                 tried and are unexplained, and 0 were not tried.";
     assert!(page.contains(head), "{page}");
     // The table stays where the claims are judged without causes.
-    scratch.narrows("reproduce tiny --quiet --page page.md").ok();
+    scratch.narrows("reproduce tiny --quiet --markdown page.md").ok();
     assert_eq!(scratch.read("page.md"), page);
     let ran = scratch.narrows("reproduce tiny --causes --json").ok().json();
     let trials = ran["figures"][0]["causes"].as_array().unwrap();

@@ -41,16 +41,16 @@ impl Listener {
 
 /// A listener's command line, its name, and the client's command.
 const LISTENERS: [(&str, &str, &str); 3] = [
-    ("perf --listen 127.0.0.1:0 --idle 2", "narrows perf --listen", "narrows perf"),
-    ("recv in --listen 127.0.0.1:0 --idle 2", "narrows recv", "narrows send"),
-    ("proxy far --listen 127.0.0.1:0 --idle 2", "narrows proxy far", "narrows proxy near"),
+    ("perf --listen 127.0.0.1:0 --idle-timeout 2", "narrows perf --listen", "narrows perf"),
+    ("recv in --listen 127.0.0.1:0 --idle-timeout 2", "narrows recv", "narrows send"),
+    ("proxy server --listen 127.0.0.1:0 --idle-timeout 2", "narrows proxy server", "narrows proxy client"),
 ];
 
 /// A caller's command line, and the right listener.
 const CALLERS: [(&str, &str); 3] = [
-    ("perf @ticket --bytes 1k --idle 2", "narrows perf --listen"),
-    ("send file @ticket --idle 2", "narrows recv"),
-    ("proxy near @ticket --socks 0 --idle 2", "narrows proxy far"),
+    ("perf @ticket --bytes 1k --idle-timeout 2", "narrows perf --listen"),
+    ("send file @ticket --idle-timeout 2", "narrows recv"),
+    ("proxy client @ticket --socks 0 --idle-timeout 2", "narrows proxy server"),
 ];
 
 /// Each of the six wrong pairs: both ends report the requested service and the one that is offered, nothing is sent,
@@ -103,7 +103,7 @@ fn secrets_are_written_where_the_environment_says() {
         if CALLERS[at].0.starts_with("proxy") {
             let mut near = caller.stderr(Stdio::piped()).start();
             assert_eq!(near.says(""), warning);
-            near.says("connected to the far end");
+            near.says("connected to the proxy server");
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
             near.status();
         } else {
@@ -147,7 +147,7 @@ fn secrets_that_cannot_be_written_are_an_error() {
         }
     }
     // A variable that is empty asks for nothing.
-    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").finish();
+    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle-timeout 1").env("SSLKEYLOGFILE", "").finish();
     let ran = ProgramRun::new("perf", &output).fails(1, &["nothing answers"]);
     assert!(!ran.err.contains("secrets"), "{ran}");
 }
@@ -185,7 +185,7 @@ fn connections_are_logged_at_both_ends() {
         let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
         if CALLERS[at].0.starts_with("proxy") {
             let mut near = caller.stderr(Stdio::piped()).start();
-            near.says("connected to the far end");
+            near.says("connected to the proxy server");
             kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
             near.status();
         } else {
@@ -221,9 +221,9 @@ fn connections_are_logged_at_both_ends() {
 #[test]
 fn a_killed_process_leaves_a_log() {
     let scratch = Scratch::new("qlog-killed");
-    let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle 1 --qlog there"));
+    let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle-timeout 1 --qlog there"));
     scratch.write("ticket", &running.ticket);
-    let mut caller = command(&scratch, "perf @ticket --time 60 --idle 1 --qlog here");
+    let mut caller = command(&scratch, "perf @ticket --time 60 --idle-timeout 1 --qlog here");
     let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).start();
     for directory in ["here", "there"] {
         wait_for(&mut caller, "a log is begun", || {

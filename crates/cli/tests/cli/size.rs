@@ -23,7 +23,7 @@ fn scratch(name: &str) -> Scratch {
 #[test]
 fn the_least_buffer_is_found_and_runs_are_kept() {
     let scratch = scratch("size-found");
-    let asked = "size s.toml --slo network.drops==0 --as-written --seeds 1 --least port.buffer=4KB..256KB";
+    let asked = "size s.toml --slo network.drops==0 --no-vary --seeds 1 --minimize port.buffer=4KB..256KB";
     let found = scratch.narrows(asked).ok();
     for part in
         ["Fixed", "network.drops==0", "next value below", "2 settings; 12 runs in all", "report: out/incast-size/"]
@@ -50,7 +50,7 @@ fn the_least_buffer_is_found_and_runs_are_kept() {
 #[test]
 fn settings_are_tried_beside_the_buffer() {
     let scratch = scratch("size-settings");
-    let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps 2 \
+    let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps-per-doubling 2 \
                  --try schemes.fixed.params.fixed.window=12KB,3KB --json";
     let json: Value = serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap();
     // An array in TOML is the same.
@@ -72,15 +72,15 @@ fn what_cannot_be_sized_is_said() {
     fails("", &["--slo"]);
     fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`", "as in 'p99(intra.slowdown) <= 5'"]);
     fails("--slo drops==0", &["--slo `drops==0`"]);
-    let unknown = ["unknown key `bufer`", "did you mean `buffer`?", "--> --least:1:"];
-    fails("--slo network.drops==0 --least port.bufer=1KB..2KB", &unknown);
+    let unknown = ["unknown key `bufer`", "did you mean `buffer`?", "--> --minimize:1:"];
+    fails("--slo network.drops==0 --minimize port.bufer=1KB..2KB", &unknown);
     fails("--slo network.drops==0 --try port.bufer=1KB", &["unknown key `bufer`", "--> --try:1:"]);
-    fails("--slo network.drops==0 --least port.buffer=1us..2us", &["wrong unit", "--> --least:1:"]);
+    fails("--slo network.drops==0 --minimize port.buffer=1us..2us", &["wrong unit", "--> --minimize:1:"]);
     fails("--slo p99(nope.fct)<=1ms", &["--slo `p99(nope.fct)<=1ms`", "`nope`"]);
     fails("--slo 5<6", &["--slo", "`5<6`"]);
     fails("--slo p99(fct)<=5", &["`5`"]);
-    fails("--slo network.drops==0 --least port.buffer=2KB..1KB", &["is not above"]);
-    fails("--slo network.drops==0 --least port.buffer=0B..1KB", &["begins above 0"]);
+    fails("--slo network.drops==0 --minimize port.buffer=2KB..1KB", &["is not above"]);
+    fails("--slo network.drops==0 --minimize port.buffer=0B..1KB", &["begins above 0"]);
     fails("--slo network.drops==0 --try port.ecn.min=", &["has an empty value"]);
     fails("--slo network.drops==0 --try port.ecn.min=90% --try port.ecn.max=10%", &["min", "max"]);
     fails("--slo network.drops==0 --scheme dctpc", &["no scheme `dctpc`", "`dctcp`"]);
@@ -89,15 +89,15 @@ fn what_cannot_be_sized_is_said() {
     fails(&format!("{drops} --try port.ecn.min=10% --try port.ecn.min=20%"), &["`port.ecn.min`"]);
     fails(&format!("{drops} --try port.ecn.min=10%,10%"), &["--try", "`port.ecn.min=10%,10%`"]);
     fails(&format!("{drops} --try schemes.nope.port.buffer=1KB"), &["`nope`"]);
-    fails(&format!("{drops} --least seed=1..4"), &["--least `seed`", "--seeds"]);
+    fails(&format!("{drops} --minimize seed=1..4"), &["--minimize `seed`", "--seeds"]);
     fails(&format!("{drops} --scheme dctcp --try schemes.fixed.port.buffer=1KB"), &["no scheme `fixed` is sized"]);
     // Quotes around a part of a key are TOML's; a key of a scheme sizes that scheme alone.
-    let one = "size s.toml --slo network.drops==0 --as-written --seeds 1 --json \
-               --least schemes.\"fixed\".params.fixed.window=1KB..64KB";
+    let one = "size s.toml --slo network.drops==0 --no-vary --seeds 1 --json \
+               --minimize schemes.\"fixed\".params.fixed.window=1KB..64KB";
     let json: Value = serde_json::from_str(&scratch.narrows(one).ok().out).unwrap();
     assert_eq!(json["schemes"].as_array().map(Vec::len), Some(1), "{json:#}");
     scratch.narrows("show s.toml").fails(2, &["`s.toml`"]);
-    let never = "size s.toml --slo p99(slowdown)<=1.001 --as-written --seeds 1 --scheme dctcp";
+    let never = "size s.toml --slo p99(slowdown)<=1.001 --no-vary --seeds 1 --scheme dctcp";
     let never = scratch.narrows(never).says(&["port.buffer of 2KB..256KB"]);
     assert!(never.code == 1 && never.out.contains("none of 2KB..256KB") && never.out.contains("% over"), "{never}");
 }

@@ -60,8 +60,8 @@ fn an_interrupt_leaves_finished_runs_whole() {
         assert!(scratch.read("out/.next/report.html").contains("is unfinished: 1 of 2 runs"));
         scratch.narrows("report out --out page.html").ok().says(&[lacks]);
         scratch.narrows("explain out").ok().says(&[lacks]);
-        scratch.narrows("score out --cell p50(all.slowdown)").ok().says(&[lacks]);
-        for line in ["score out", "score out --against out"] {
+        scratch.narrows("score out --metric p50(all.slowdown)").ok().says(&[lacks]);
+        for line in ["score out", "score out --baseline out"] {
             let line = format!("{line} --cell p50(all.slowdown) --write ref.toml");
             scratch.narrows(&line).fails(2, &["not whole", "1 of 2 runs"]);
         }
@@ -139,7 +139,7 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
         let dead = format!("`out` was held by process {holder} on ");
         let ran = ran.says(&[&dead, ": narrows run endless.toml --out out, which has ended: taken over"]);
         // The run of 4 KiB is the same in all three.
-        ran.says(&["1 of ", "--anew"]);
+        ran.says(&["1 of ", "--force"]);
         assert_eq!(partials(&scratch), [""; 0]);
         assert!(!scratch.path("out/.next").exists());
         scratch.narrows("report out").ok();
@@ -182,7 +182,7 @@ fn a_changed_file_runs_what_changed() {
     };
     assert_eq!(kept(""), None);
     assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
-    assert_eq!(kept("--anew"), None);
+    assert_eq!(kept("--force"), None);
     scratch.write("grid.toml", &format!("title = \"Prose moves no number\"\n{grid}"));
     assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
     scratch.write("grid.toml", &grid.replace("\"8KiB\"", "\"8KiB\", \"12KiB\""));
@@ -201,7 +201,8 @@ fn what_a_person_put_there_stops_the_run_and_stays() {
     scratch.write("out/thesis/chapter.txt", "mine");
     scratch.write("out/runs/dctcp,traffic.0.size=4KiB/notes.txt", "mine");
     let before = scratch.tree();
-    for line in ["run grid.toml --out out", "run grid.toml --out out --anew", "demo --out out", "run grid.toml --out ."]
+    for line in
+        ["run grid.toml --out out", "run grid.toml --out out --force", "demo --out out", "run grid.toml --out ."]
     {
         let said = scratch.narrows(line).fails(2, &["--out"]);
         assert!(
@@ -220,22 +221,29 @@ fn results_are_replaced_as_a_whole() {
     scratch.write("other.toml", &grid.replace("4KiB", "12KiB"));
     scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
     let run = |name: &str| {
-        scratch.narrows(&format!("run {name}.toml --quiet --out out --anew")).ok();
+        scratch.narrows(&format!("run {name}.toml --quiet --out out --force")).ok();
         assert_eq!(scratch.tree().iter().filter(|path| !path.contains('/')).count(), 4, "{:?}", scratch.tree());
         scratch.files("out")
     };
-    let alone = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
+    let alone = [
+        "flows.parquet",
+        "manifest.json",
+        "port_samples.parquet",
+        "flow_samples.parquet",
+        "report.html",
+        "summary.json",
+    ];
     let first = run("grid");
     // The ledger and the table of summaries are of several runs.
     assert_eq!(first.len(), 5 + 2 * 5);
     // Finished runs do not go unasked.
-    let lost = ["`out` has finished runs that this command leaves out", "dctcp,traffic.0.size=4KiB", "--anew"];
+    let lost = ["`out` has finished runs that this command leaves out", "dctcp,traffic.0.size=4KiB", "--force"];
     scratch.narrows("run alone.toml --quiet --out out").fails(2, &lost);
     assert_eq!(scratch.files("out"), first);
     assert_eq!(run("alone"), alone);
     // Nor does a single one.
     scratch.narrows("run grid.toml --quiet --out out").fails(2, &[": dctcp\n"]);
-    scratch.narrows("run grid.toml --quiet --out out --anew").ok();
+    scratch.narrows("run grid.toml --quiet --out out --force").ok();
     assert_eq!(scratch.files("out"), first);
     let other = run("other");
     assert!(other.iter().any(|name| name.contains("size=12KiB")) && !other.iter().any(|name| name.contains("=4KiB")));
@@ -254,7 +262,7 @@ fn a_link_to_results_is_followed() {
     fs::create_dir(scratch.path("real")).unwrap();
     std::os::unix::fs::symlink("real", scratch.path("out")).unwrap();
     for name in ["grid", "alone", "grid"] {
-        scratch.narrows(&format!("run {name}.toml --quiet --out out --anew")).ok();
+        scratch.narrows(&format!("run {name}.toml --quiet --out out --force")).ok();
         assert!(scratch.path("out").is_symlink() && scratch.path("real/manifest.json").exists(), "{name}");
         scratch.narrows("report out").ok();
     }

@@ -194,7 +194,7 @@ law = "dctcp"
 kind = "incast"
 intra = 4
 size = "64KiB"
-[series]
+[monitor]
 interval = "5us"
 ports = ["receiver"]
 flows = "all"
@@ -202,7 +202,7 @@ flows = "all"
 
 /// A grid of one scheme on one switch: three flows of each of these sizes, such as `"4KiB", "9TiB"`, until they have ended.
 pub(crate) fn grid_of(sizes: &str) -> String {
-    let lone = ONE.split("[series]").next().unwrap_or_default().replace("10ms", "100000s");
+    let lone = ONE.split("[monitor]").next().unwrap_or_default().replace("10ms", "100000s");
     format!(
         "{}[grid]\n\"traffic.0.size\" = [{sizes}]\n",
         lone.replace("hosts = 5", "hosts = 4").replace("intra = 4", "intra = 3")
@@ -220,11 +220,11 @@ inter_rtt = "100us"
 border_links_per_core = 1
 inter_links = 2
 [port]
-loss = 0.001
+loss_probability = 0.001
 [schemes.uno]
 label = "Uno"
 law = "unocc"
-host.path = "spray"
+host.load_balancing = "spray"
 port = { ecn = "off", phantom = { size = "1MB" } }
 [schemes.mixed]
 intra = "mprdma"
@@ -244,7 +244,7 @@ size = "100KB"
 [sizes]
 small = "0..10KB"
 large = "10KB.."
-[series]
+[monitor]
 interval = "20us"
 ports = ["class:inter", "class:host"]
 flows = 8

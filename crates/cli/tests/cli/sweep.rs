@@ -11,7 +11,7 @@ topology = { kind = "single-switch", hosts = 4 }
 schemes.dctcp = { law = "dctcp" }
 schemes.cubic = { law = "cubic" }
 traffic = [{ kind = "incast", intra = 3, size = "16KiB" }]
-[sample]
+[random_points]
 points = 3
 keys."port.buffer" = { from = "100kB", to = "1MB", spread = "log" }
 "#;
@@ -25,16 +25,16 @@ fn scratch(name: &str) -> Scratch {
 #[test]
 fn points_come_from_the_file_and_the_command_line() {
     let scratch = scratch("sweep-points");
-    let listed = scratch.narrows("sweep s.toml --over traffic.0.size=4KiB,16KiB --seeds 2 --list").ok();
+    let listed = scratch.narrows("sweep s.toml --vary traffic.0.size=4KiB,16KiB --seeds 2 --list").ok();
     let runs: Vec<&str> = listed.out.lines().collect();
     assert_eq!(runs.len(), 2 * 2 * 2 * 3, "{listed}");
     assert!(runs[0].starts_with("dctcp,traffic.0.size=4KiB,seed=1,port.buffer=") && runs[0].ends_with('B'), "{listed}");
     assert!(scratch.files("out").is_empty());
-    scratch.narrows("sweep s.toml --over seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself"]);
-    scratch.narrows("sweep s.toml --over traffic.0.sise=1").fails(2, &["unknown key `sise`", "`size`"]);
-    scratch.narrows("sweep s.toml --over seed=1,,2").fails(2, &["empty value"]);
-    scratch.narrows("sweep s.toml --over seed=1 --over seed=2").fails(2, &["`seed`"]);
-    scratch.narrows("sweep s.toml --over sample.seed=1,2").fails(2, &["`sample`"]);
+    scratch.narrows("sweep s.toml --vary seed=4,5 --seeds 2").fails(2, &["varies `seed` by itself"]);
+    scratch.narrows("sweep s.toml --vary traffic.0.sise=1").fails(2, &["unknown key `sise`", "`size`"]);
+    scratch.narrows("sweep s.toml --vary seed=1,,2").fails(2, &["empty value"]);
+    scratch.narrows("sweep s.toml --vary seed=1 --vary seed=2").fails(2, &["`seed`"]);
+    scratch.narrows("sweep s.toml --vary random_points.seed=1,2").fails(2, &["`random_points`"]);
     let shard = scratch.narrows("sweep s.toml --shard 2/4 --list").ok();
     assert_eq!(shard.out.lines().count(), 2, "{shard}");
     scratch.narrows("sweep s.toml --shard 0/4").fails(2, &["`0/4`", "as in 3/8"]);
@@ -50,7 +50,7 @@ fn a_sweep_and_a_run_are_the_same_and_the_second_call_does_what_is_missing() {
     scratch.narrows("sweep s.toml --out sweep --quiet").ok();
     assert!(scratch.comparable("run") == scratch.comparable("sweep"));
     // Finished runs that the command leaves out do not go.
-    let lost = ["`sweep` has finished runs that this command leaves out", "--anew"];
+    let lost = ["`sweep` has finished runs that this command leaves out", "--force"];
     scratch.narrows("sweep s.toml --out sweep --seeds 2").fails(2, &lost);
     scratch.narrows("sweep s.toml --out seeds --seeds 2").ok();
     scratch.narrows("sweep s.toml --out seeds --seeds 4").ok().says(&["12 of 24 runs"]);
@@ -77,7 +77,7 @@ fn shards_put_together_are_the_whole() {
     let other = scratch.narrows("sweep merge s.toml --seeds 2 --set stop=6ms --out other out/sweep-1-of-5");
     other.fails(1, &["12 runs missing", "not taken"]);
     scratch.narrows("sweep merge s.toml --out none s.toml").fails(2, &["`s.toml`"]);
-    scratch.narrows("sweep merge s.toml --anew out/sweep-1-of-5").fails(2, &["--anew"]);
+    scratch.narrows("sweep merge s.toml --force out/sweep-1-of-5").fails(2, &["--force"]);
 }
 
 #[test]
@@ -160,5 +160,5 @@ fn a_change_of_an_extended_file_makes_its_runs_again() {
     assert_eq!(swept(""), first);
     scratch.write("base.toml", &GRID.replace("inter_rtt = \"100us\"", "inter_rtt = \"200us\""));
     scratch.narrows("sweep own.toml").fails(2, &["topology.inter_rtt: 100us -> 200us"]);
-    assert_ne!(swept("--anew"), first);
+    assert_ne!(swept("--force"), first);
 }

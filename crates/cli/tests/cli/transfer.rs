@@ -36,7 +36,7 @@ impl ReceiverProcess {
 
     /// Starts a receiver with an idle timeout of `idle_s` seconds.
     fn with_idle(scratch: &Scratch, idle_s: u32, options: &str) -> Self {
-        Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle {idle_s} {options}")))
+        Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle-timeout {idle_s} {options}")))
     }
 
     fn of(command: &mut Command) -> Self {
@@ -55,7 +55,7 @@ impl ReceiverProcess {
 }
 
 fn send(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
-    let line = format!("send {what} --idle 1 {} --json", receiver.ticket);
+    let line = format!("send {what} --idle-timeout 1 {} --json", receiver.ticket);
     ProgramRun::new(&line, &command(scratch, &line).finish())
 }
 
@@ -174,7 +174,7 @@ fn modes_are_the_receivers() {
     chmod("in/photos", 0o700);
     let names = ["in/photos", "in/photos/sub", "in/photos/sub/run"];
     for (options, expected) in [("", [0o700, 0o750, 0o750]), ("--exact-modes", [0o777; 3])] {
-        let line = format!("recv in --listen 127.0.0.1:0 --idle 1 {options}");
+        let line = format!("recv in --listen 127.0.0.1:0 --idle-timeout 1 {options}");
         let receiver = ReceiverProcess::of(&mut under_umask("027", &command(&scratch, &line)));
         send(&scratch, "photos", &receiver).ok();
         assert_eq!(receiver.ended().0, 0);
@@ -198,9 +198,9 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["`a/x`"]);
     run("recv unheard --listen 192.0.2.1:0").fails(2, &["192.0.2.1:0"]);
-    run("recv unheard --valid soon").fails(2, &["error: --valid soon: expected 1 s to"]);
+    run("recv unheard --ticket-lifetime soon").fails(2, &["error: --valid soon: expected 1 s to"]);
     run("recv unheard --allow x").fails(2, &["--allow x"]);
-    run("recv unheard --address a:b:c").fails(2, &["--address", "`a:b:c`"]);
+    run("recv unheard --advertise a:b:c").fails(2, &["--address", "`a:b:c`"]);
     let many: Vec<String> = (1..=9).map(|host| format!("--address 192.0.2.{host}")).collect();
     run(&format!("recv unheard {}", many.join(" "))).fails(2, &["--address"]);
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
@@ -248,7 +248,7 @@ fn under_way_with(scratch: &Scratch, idle_s: u32, options: &str) -> (ReceiverPro
 /// A sender of one large file, with a part of it already verified.
 fn sends(scratch: &Scratch, receiver: &mut ReceiverProcess, idle_s: u32) -> Process {
     write(scratch, "file", &data(LONG));
-    let line = format!("send file {} --idle {idle_s}", receiver.ticket);
+    let line = format!("send file {} --idle-timeout {idle_s}", receiver.ticket);
     let mut sender = command(scratch, &line).piped();
     wait_for(&mut receiver.child, "8 chunks have come", || {
         assert!(sender.try_status().is_none(), "the sender ended");
@@ -302,7 +302,7 @@ fn kept(scratch: &Scratch, state: &str) -> Vec<u32> {
 
 /// Sends as another user that has the ticket, but not the secret that its first sender keeps.
 fn stranger_sends(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> ProgramRun {
-    let line = format!("send {what} {} --idle 1", receiver.ticket);
+    let line = format!("send {what} {} --idle-timeout 1", receiver.ticket);
     let mut stranger = command(scratch, &line);
     stranger.env("XDG_STATE_HOME", scratch.path("stranger"));
     ProgramRun::new(&line, &stranger.finish())
@@ -453,7 +453,7 @@ fn a_file_for_which_there_is_no_room_fails_alone() {
     write(&scratch, "out/large", &data(5 * CHUNK));
     write(&scratch, "out/small", b"small");
     // A limit of the process, which needs no rights.
-    let line = "ulimit -f 4096; exec \"$0\" recv in --listen 127.0.0.1:0 --idle 1";
+    let line = "ulimit -f 4096; exec \"$0\" recv in --listen 127.0.0.1:0 --idle-timeout 1";
     let mut limited = Command::new("bash");
     limited.args(["-c", line, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
     limited.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null());
@@ -489,7 +489,7 @@ fn a_small_disk_takes_what_fits() {
     let Some(rights) = ["-m", "-rm"].into_iter().find(possible) else {
         return skipped("a_small_disk_takes_what_fits", "no file system can be mounted here");
     };
-    let script = "mount -t tmpfs -o size=6m none in && \"$0\" recv in --listen 127.0.0.1:0 --idle 1; echo $?; find in -type f | sort";
+    let script = "mount -t tmpfs -o size=6m none in && \"$0\" recv in --listen 127.0.0.1:0 --idle-timeout 1; echo $?; find in -type f | sort";
     let mut small = Command::new("unshare");
     small.args([rights, "sh", "-c", script, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
     let mut receiver = ReceiverProcess::of(small.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null()));
@@ -507,7 +507,7 @@ fn one_sender_at_a_time() {
     write(&scratch, "file", &data(LONG));
     write(&scratch, "other", b"other");
     let mut receiver = ReceiverProcess::new(&scratch, "--keep");
-    let line = format!("send file {} --idle 1", receiver.ticket);
+    let line = format!("send file {} --idle-timeout 1", receiver.ticket);
     let mut first = command(&scratch, &line).piped();
     wait_for(&mut receiver.child, "a part of the file has come", || !partials(&scratch).is_empty());
     send(&scratch, "other", &receiver).fails(1, &["another sender is served here"]);

@@ -148,7 +148,7 @@ pub struct LawActions {
     /// Times it was cut on loss or timeout.
     pub loss_cuts: u64,
     /// Times an emergency rule acted (Uno's Quick Adapt, BBR's probe of the RTT).
-    pub emergencies: u64,
+    pub quick_adapts: u64,
 }
 
 impl LawActions {
@@ -159,16 +159,16 @@ impl LawActions {
             increases: self.increases - before.increases,
             cuts: self.cuts - before.cuts,
             loss_cuts: self.loss_cuts - before.loss_cuts,
-            emergencies: self.emergencies - before.emergencies,
+            quick_adapts: self.quick_adapts - before.quick_adapts,
         }
     }
 
     /// Adds the actions of another law for the same flow.
     pub fn add(&mut self, other: &Self) {
-        let Self { increases, cuts, loss_cuts, emergencies } = other;
+        let Self { increases, cuts, loss_cuts, quick_adapts } = other;
         self.increases += increases;
         self.cuts += cuts;
         self.loss_cuts += loss_cuts;
-        self.emergencies += emergencies;
+        self.quick_adapts += quick_adapts;
     }
 }

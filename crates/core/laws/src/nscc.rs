@@ -230,7 +230,7 @@ impl Nscc {
             self.adapt.ignores = in_flight;
             (self.pending, self.carry, self.received) = (Bytes::ZERO, 0, Bytes::ZERO);
             (self.adapt.fast, self.undelayed) = (false, Bytes::ZERO);
-            self.acted.emergencies += 1;
+            self.acted.quick_adapts += 1;
         }
         self.adapt.ends = now + self.base_rtt + self.target;
         (self.adapt.achieved, self.adapt.triggered) = (Bytes::ZERO, false);
@@ -454,11 +454,11 @@ mod tests {
                 law.on_ack(&marked(&PATH, us));
             }
             law.on_loss(&loss(10, 24, LossCause::Nack));
-            assert_eq!(law.acted().emergencies, 0);
+            assert_eq!(law.acted().quick_adapts, 0);
             // The period is over, with a loss in it. This acknowledgement counts, too; the first one, which began the period,
             // does not.
             law.on_ack(&Ack { in_flight: Bytes::new(100_000), ..marked(&PATH, 25) });
-            assert_eq!(law.acted().emergencies, strikes);
+            assert_eq!(law.acted().quick_adapts, strikes);
             let expected = if strikes == 1 { packets * 4_096 } else { 175_000 };
             assert_eq!(window(&law), expected);
             assert_eq!(law.adapt.ignores.get(), strikes * 100_000);
@@ -472,7 +472,7 @@ mod tests {
             let mut law = law(|_| {});
             law.on_ack(&marked(&PATH, 0));
             law.on_ack(&queued(25, Span::from_us(delay_us), true));
-            assert_eq!(law.acted().emergencies, strikes, "{delay_us} us");
+            assert_eq!(law.acted().quick_adapts, strikes, "{delay_us} us");
         }
     }
 
@@ -484,7 +484,7 @@ mod tests {
             let mut law = law(|params| params.qa_ignores_unmarked = unmarked_too);
             law.on_ack(&marked(&PATH, 0));
             law.on_loss(&Loss { in_flight: Bytes::new(10 * 4_096), ..loss(10, 25, LossCause::Nack) });
-            assert_eq!((law.acted().emergencies, window(&law)), (1, 4_096));
+            assert_eq!((law.acted().quick_adapts, window(&law)), (1, 4_096));
             for us in 26..35 {
                 law.on_ack(&ack(&PATH, us));
                 law.on_ack(&Ack { acked: Bytes::ZERO, ..marked(&PATH, us) });

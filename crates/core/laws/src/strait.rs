@@ -141,7 +141,7 @@ impl Strait {
         if ended.congested && ended.acked < self.window.bytes().scaled(self.params.beta) {
             let left = ended.acked.max(self.bdp.scaled(self.params.qa_floor_bdp));
             self.window.set(left.min(self.window.bytes()));
-            self.acted.emergencies += 1;
+            self.acted.quick_adapts += 1;
             self.adapt = QuickAdapt::pause(ack.now);
         }
     }
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(law.send_limits().pacing, Rate::from_gbps(50));
         for (us, struck) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
             law.on_ack(&marked(&PATH, us));
-            assert_eq!(law.acted().emergencies, struck, "at {us} us");
+            assert_eq!(law.acted().quick_adapts, struck, "at {us} us");
         }
     }
 
@@ -450,12 +450,12 @@ mod tests {
             law.on_ack(&ack(&PATH, 15));
             assert_eq!(law.send_limits().window, Bytes::new(left), "{is_marked} {is_lost}");
             let struck = u64::from(is_marked || is_lost);
-            assert_eq!(law.acted().emergencies, struck);
+            assert_eq!(law.acted().quick_adapts, struck);
             // In the following pause Quick Adapt does not act: the acknowledged packets were sent before it. Without a pause
             // these are a second and third period of starvation, with marks as evidence.
             law.on_ack(&marked(&PATH, 28));
             law.on_ack(&Ack { sent_at: ack(&PATH, 28).sent_at, ..marked(&PATH, 60) });
-            assert_eq!(law.acted().emergencies, 1, "{is_marked} {is_lost}");
+            assert_eq!(law.acted().quick_adapts, 1, "{is_marked} {is_lost}");
         }
     }
 
@@ -465,7 +465,7 @@ mod tests {
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 15));
         assert!(law.send_limits().window.get().abs_diff(17_500) <= 1, "{:?}", law.send_limits());
-        assert_eq!(law.acted().emergencies, 1);
+        assert_eq!(law.acted().quick_adapts, 1);
     }
 
     /// A bottleneck of 100 Gb/s that marks over a quarter of the BDP inside, and has 1 MiB of buffer.

@@ -148,7 +148,7 @@ impl UnoCc {
             return;
         }
         self.window.set(ended.acked.scaled(self.params.qa_keep));
-        self.acted.emergencies += 1;
+        self.acted.quick_adapts += 1;
         self.adapt = if self.params.qa_pause_by_packet {
             QuickAdapt::pause(ack.now)
         } else {
@@ -412,18 +412,18 @@ mod tests {
             }
             // 1.05 x 14 us = 14.7 us after the first ACK, five packets of 43: under half a window.
             law.on_ack(&marked(&PATH, 14));
-            assert_eq!(law.acted().emergencies, 0);
+            assert_eq!(law.acted().quick_adapts, 0);
             let before_md = law.acted().cuts;
             law.on_ack(&marked(&PATH, 15));
             assert_eq!(law.send_limits().window, Bytes::new(6 * 4_096));
-            assert_eq!(law.acted().emergencies, 1);
+            assert_eq!(law.acted().quick_adapts, 1);
             // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then was sent at 15 us, when Quick
             // Adapt acted.
             for us in 16..29 {
                 law.on_ack(&marked(&PATH, us));
             }
             assert_eq!(law.acted().cuts, before_md);
-            assert_eq!(law.acted().emergencies, 1);
+            assert_eq!(law.acted().quick_adapts, 1);
             law.on_ack(&marked(&PATH, 45));
             assert_eq!(law.acted().cuts, before_md + 1);
         }
@@ -443,7 +443,7 @@ mod tests {
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!((law.acted().emergencies, law.send_limits().window), (1, Bytes::new(6 * 4_096)));
+        assert_eq!((law.acted().quick_adapts, law.send_limits().window), (1, Bytes::new(6 * 4_096)));
         for (sent_us, us, is_marked) in [(3, 20, true), (8, 25, true), (14, 34, true), (14, 35, false), (14, 69, true)]
         {
             law.on_ack(&Ack { marked: if is_marked { PATH.mss } else { Bytes::ZERO }, ..late(sent_us, us) });
@@ -455,20 +455,20 @@ mod tests {
     fn a_pause_by_packet_does_not_hear_its_own_silence() {
         let mut law = struck(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
-        assert_eq!((law.acted().emergencies, law.acted().cuts), (1, 0));
+        assert_eq!((law.acted().quick_adapts, law.acted().cuts), (1, 0));
         // The first packet sent after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us counts. At
         // 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
         for us in [70, 75, 80, 84] {
             law.on_ack(&late(us - 34, us));
         }
         law.on_ack(&late(51, 85));
-        assert_eq!(law.acted().emergencies, 1);
+        assert_eq!(law.acted().quick_adapts, 1);
         let mut next = QuickAdapt::begin(Time::from_us(1_000_085));
         assert_eq!(next.count(&late(51, 85), law.qa_period), None);
         assert_eq!((law.adapt, next.acked()), (next, PATH.mss));
         // The next one has one packet: Quick Adapt acts again.
         law.on_ack(&late(66, 100));
-        assert_eq!((law.acted().emergencies, law.send_limits().window), (2, Bytes::new(4_096)));
+        assert_eq!((law.acted().quick_adapts, law.send_limits().window), (2, Bytes::new(4_096)));
     }
 
     /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn a_pause_by_the_clock_hears_its_own_silence() {
         let law = struck(|params| params.qa_pause_by_packet = false);
-        assert_eq!((law.acted().emergencies, law.acted().cuts), (2, 1));
+        assert_eq!((law.acted().quick_adapts, law.acted().cuts), (2, 1));
         assert_eq!(law.send_limits().window, Bytes::new(2 * 4_096));
     }
 
@@ -511,12 +511,12 @@ mod tests {
             // 1.5 packets a microsecond, half the link: 22 packets a period, just over half a window.
             healthy.on_ack(&Ack { acked: Bytes::new(6_144), ..ack(&PATH, us) });
         }
-        assert_eq!(healthy.acted().emergencies, 0);
+        assert_eq!(healthy.acted().quick_adapts, 0);
         let mut finished = law(|_| {});
         for us in [0, 15, 30, 500] {
             finished.on_ack(&Ack { app_limited: us < 500, ..ack(&PATH, us) });
         }
-        assert_eq!(finished.acted().emergencies, 0);
+        assert_eq!(finished.acted().quick_adapts, 0);
     }
 
     #[test]
@@ -538,9 +538,9 @@ mod tests {
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!(law.acted().emergencies, 0);
+        assert_eq!(law.acted().quick_adapts, 0);
         law.on_ack(&ack(&PATH, 30));
-        assert_eq!(law.acted().emergencies, 1);
+        assert_eq!(law.acted().quick_adapts, 1);
     }
 
     /// Flows that begin one after another end with equal shares of a phantom queue's rate, and the real queue stays short.

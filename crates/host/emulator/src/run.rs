@@ -248,7 +248,7 @@ fn of_samples(samples: &SocketSamples, notes: &mut Vec<String>) {
 
 fn cut_short(samples: bool, notes: &mut Vec<String>) {
     if samples {
-        notes.push("there were more samples of flows than are kept: lengthen [series] interval".to_owned());
+        notes.push("there were more samples of flows than are kept: lengthen [monitor] interval".to_owned());
     }
 }
 

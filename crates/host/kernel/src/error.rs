@@ -22,7 +22,7 @@ pub enum Error {
     #[error("{law}: the kernel refused {object} with {errno}: {reason}; `narrows kernel doctor` tries all loads")]
     Refused { law: String, object: String, errno: String, reason: String },
     #[error(
-        "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--hold`, `narrows emulate`); `--as NAME` gives the law another name"
+        "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--foreground`, `narrows emulate`); `--name NAME` gives the law another name"
     )]
     NameTaken { name: String },
     #[error("`{name}` is over the kernel's 15 bytes for a name")]

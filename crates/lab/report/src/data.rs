@@ -208,7 +208,7 @@ pub struct SlowFlow {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Number of times that an emergency rule of its law acted.
-    pub emergencies: u64,
+    pub quick_adapts: u64,
 }
 
 /// A claim of a paper and the measured result.

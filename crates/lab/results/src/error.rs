@@ -62,7 +62,7 @@ pub enum Error {
     /// Files with the names of our files, without a manifest or plan that states their owner.
     #[error(
         "`{}` {lacks}, so Narrows cannot tell whether {} its own: {}; move these files out of `{}` and give the command that made \
-         the results again: finished runs that have their own manifests are kept (--anew runs all again)",
+         the results again: finished runs that have their own manifests are kept (--force runs all again)",
         file.display(), are(*count), listed(named, *count), path.display()
     )]
     Unmarked {
@@ -167,7 +167,7 @@ pub enum Error {
     },
     /// Runs without samples of flows and ports, at least in the given time.
     #[error(
-        "of the runs `{run}` no flow and no port was sampled between {from} and {to}; `[series]` in the \
+        "of the runs `{run}` no flow and no port was sampled between {from} and {to}; `[monitor]` in the \
          scenario chooses what is"
     )]
     NotSampled {

@@ -2,8 +2,8 @@
 //! view, not a gate: it shows where a target holds.
 //!
 //! Means are over time. A flow's rate is the bytes acknowledged in the window divided by the window's length, from the
-//! samples in `rates.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the mean of
-//! the smoothed one, a queue the mean of its samples in `ports.parquet`. Drops and marks are only counted, not sampled:
+//! samples in `flow_samples.parquet`, its start and its end; between samples it is taken to go evenly. A round trip is the mean of
+//! the smoothed one, a queue the mean of its samples in `port_samples.parquet`. Drops and marks are only counted, not sampled:
 //! they are those of the whole run.
 
 use std::collections::BTreeMap;

@@ -137,10 +137,10 @@ pub struct Emulator {
     /// The share of the run, 0 to 1, in which any task on the machine waited for a processor; null where the kernel
     /// does not report it.
     #[serde(default)]
-    pub machine_pressure: Option<f64>,
+    pub cpu_pressure: Option<f64>,
     /// The same for the run's own control group.
     #[serde(default)]
-    pub group_pressure: Option<f64>,
+    pub cgroup_cpu_pressure: Option<f64>,
     /// The share of the run, 0 to 1, that one thread of the hosts waited for a processor: of the thread that waited
     /// longest.
     #[serde(default)]

@@ -362,8 +362,8 @@ mod tests {
     #[test]
     fn another_table_is_refused() {
         let frame = DataFrame { name: "flows", columns: vec![("a".to_owned(), Column::Int(vec![1]))] };
-        let error = read("ports", bytes_of(&frame), Path::new("ports.parquet")).unwrap_err();
-        assert_eq!(error.to_string(), "`ports.parquet`: holds the table `flows`, not `ports`");
+        let error = read("ports", bytes_of(&frame), Path::new("port_samples.parquet")).unwrap_err();
+        assert_eq!(error.to_string(), "`port_samples.parquet`: holds the table `flows`, not `ports`");
     }
 
     #[test]

@@ -20,12 +20,12 @@ pub(crate) enum PlannedLaw {
     /// One of the catalog, and the parameters that the scenario sets.
     Known(LawKind, Vec<(&'static str, ParamValue)>),
     /// One that the calling program supplies.
-    Brought(ExternalLaw),
+    Brought(ExternalLawPlan),
 }
 
 /// A law that the calling program supplies (Python).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct ExternalLaw {
+pub struct ExternalLawPlan {
     /// Its name.
     pub name: Arc<str>,
     /// Language of its source.
@@ -66,7 +66,7 @@ impl LawPlan {
     }
 
     /// The laws that the calling program must supply, each once.
-    pub fn brought(&self) -> impl Iterator<Item = &ExternalLaw> {
+    pub fn brought(&self) -> impl Iterator<Item = &ExternalLawPlan> {
         let other = if self.laws[0] == self.laws[1] { &[][..] } else { &self.laws[1..] };
         self.laws[..1].iter().chain(other).filter_map(|law| match law {
             PlannedLaw::Known(..) => None,
@@ -75,7 +75,7 @@ impl LawPlan {
     }
 
     /// The external law of a flow; none for one of the catalog.
-    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&ExternalLaw> {
+    pub fn brought_for(&self, flow: &FlowSpec) -> Option<&ExternalLawPlan> {
         match self.of(flow) {
             PlannedLaw::Known(..) => None,
             PlannedLaw::Brought(law) => Some(law),

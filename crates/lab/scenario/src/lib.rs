@@ -64,7 +64,7 @@ pub use decode::{Located, NamedValues};
 pub use distribution::Distribution;
 pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, nearest};
 pub use inputs::{FOREIGN, FileContent, Input, LIST, SCENARIO};
-pub use law_plan::{ExternalLaw, LawPlan};
+pub use law_plan::{ExternalLawPlan, LawPlan};
 pub use load::{AppliedScale, Scenario, TextPart, as_written, load, parse, text_of};
 pub use overrides::{Overrides, SET};
 pub use quantity::{Decimal, Drift, Flops, NumberRange, Share, amount};

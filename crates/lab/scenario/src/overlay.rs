@@ -1,6 +1,7 @@
 //! Values laid over a tree: `set` replaces one value by its path (a scale, a cause, an argument, a point of the grid),
 //! `merge` merges a whole tree (`extends`). Both drop the keys for the same setting as a new one.
 
+use crate::decode::replacements;
 use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 
@@ -14,9 +15,9 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("oversubscription", &["edge_rate"]),
     ("delay", &["rtt"]),
     ("rtt", &["delay"]),
-    ("window", &["flows", "requests"]),
-    ("requests", &["window"]),
-    ("flows", &["window", "file"]),
+    ("duration", &["flows", "requests"]),
+    ("requests", &["duration"]),
+    ("flows", &["duration", "file"]),
     ("file", &["flows"]),
     ("size", &["sizes"]),
     ("sizes", &["size"]),
@@ -27,8 +28,8 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("after", &["start"]),
     ("alpha", &["xoff"]),
     ("xoff", &["alpha"]),
-    ("hysteresis", &["xon"]),
-    ("xon", &["hysteresis"]),
+    ("xon_offset", &["xon"]),
+    ("xon", &["xon_offset"]),
 ];
 
 /// A dotted path and its place.
@@ -85,13 +86,19 @@ impl KeyPath {
         }
         let mut places = Vec::new();
         find(root, key, "", &mut places);
+        let is_former = places.is_empty();
+        if is_former {
+            for new in replacements(key) {
+                find(root, new, "", &mut places);
+            }
+        }
         if places.is_empty() {
             return Ok(());
         }
         let places: Vec<String> = places.iter().take(3).map(|place| format!("`{place}`")).collect();
-        Err(SpannedError::new(*origin, format!("unknown key `{key}`"))
-            .label("unknown key")
-            .help(format!("did you mean {}?", places.join(" or "))))
+        let places = places.join(" or ");
+        let help = if is_former { format!("renamed to {places}") } else { format!("did you mean {places}?") };
+        Err(SpannedError::new(*origin, format!("unknown key `{key}`")).label("unknown key").help(help))
     }
 
     /// All keys but the last.

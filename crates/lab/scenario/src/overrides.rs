@@ -1,4 +1,4 @@
-//! `--set a.b=value`, `--over a.b=1,2`, `--seed`, and the choice of a scale and a cause: values that replace those of a
+//! `--set a.b=value`, `--vary a.b=1,2`, `--seed`, and the choice of a scale and a cause: values that replace those of a
 //! file before it is decoded, so that the same code checks them and errors point at the option that set them.
 
 use crate::error::{SourceSpan, Sources, SpannedError};
@@ -48,7 +48,7 @@ pub(crate) fn apply_arguments(
         set(root, &path, &value)?;
     }
     for (key, values) in &overrides.over {
-        let source = sources.add("--over", &format!("{key}={values}"));
+        let source = sources.add("--vary", &format!("{key}={values}"));
         let (path, values) = argument(key, values, source)?;
         path.known(root, keys)?;
         let origin = SourceSpan::new(source, 0..key.len());

@@ -1,8 +1,8 @@
-//! The points at which schemes are run: every combination of `[grid]`, `[[points]]` and `[sample]`, and the variants.
+//! The points at which schemes are run: every combination of `[grid]`, `[[points]]` and `[random_points]`, and the variants.
 
 use std::sync::Arc;
 
-use crate::config::{Cause, Config, GridValues, Sample, Variant};
+use crate::config::{Cause, Config, GridValues, RandomPoints, Variant};
 use crate::decode::{Field, Located, NamedValues};
 use crate::error::{SourceSpan, SpannedError};
 use crate::overlay::{KeyPath, set};
@@ -63,7 +63,7 @@ impl Axis {
 fn axes(root: &Node) -> Result<Vec<Axis>, SpannedError> {
     let mut axes = of_grid(root.get("grid"))?;
     axes.extend(of_list(root.get("points"))?);
-    axes.extend(of_sample(root.get("sample"))?);
+    axes.extend(of_sample(root.get("random_points"))?);
     if let Some(axis) = axes.iter().find(|axis| axis.steps.is_empty()) {
         return Err(SpannedError::new(axis.origin, "a key of a grid takes some values").label("takes none"));
     }
@@ -137,7 +137,7 @@ fn of_list(list: Option<&Node>) -> Result<Option<Axis>, SpannedError> {
 /// The points of a sample.
 fn of_sample(sample: Option<&Node>) -> Result<Option<Axis>, SpannedError> {
     let Some(node) = sample else { return Ok(None) };
-    let sample = Sample::decode(node)?;
+    let sample = RandomPoints::decode(node)?;
     let keys: Vec<KeyPath> =
         sample.keys.0.iter().map(|(key, _)| KeyPath::parse(key, key.origin)).collect::<Result<_, _>>()?;
     if keys.is_empty() {

@@ -7,13 +7,13 @@ use crate::tree::{Node, Value};
 
 /// Tables that choose or judge runs. None of their keys is one of a run.
 pub(crate) const NO_RUN: [&str; 10] =
-    ["schema", "grid", "points", "sample", "variants", "scale", "paper", "claim", "cause", "table"];
+    ["schema", "grid", "points", "random_points", "variants", "scale", "paper", "claim", "cause", "table"];
 
 /// Tables of `[port]` and `[switch]` for some places.
 const PLACES: [&str; 7] = ["host", "edge", "core", "border", "inter", "other", "aggregation"];
 
 /// The name of a key whatever scheme, place or array entry sets it: `host.jitter` for `schemes.uno.host.jitter`,
-/// `port.trim` for `port.inter.trim`, `traffic.class` for `traffic.0.class`.
+/// `port.trim` for `port.inter.trim`, `traffic.traffic_class` for `traffic.0.traffic_class`.
 pub(crate) fn name_of(path: &[String]) -> String {
     let below_scheme = path.len() > 2 && path[0] == "schemes";
     let path = if below_scheme { &path[2..] } else { path };
@@ -42,7 +42,7 @@ pub(crate) fn set_keys(config: &Config, scheme: &str) -> Vec<ChangedKey> {
     // A table over `[port]` has no defaults of its own, and may set a key back to that of `[port]`.
     let is_default = |key: &ChangedKey| {
         let last = key.path.last().map_or("", String::as_str);
-        ["PortOver", "PortPatch"].contains(&key.table)
+        ["PortOverrides", "PortClassOverrides"].contains(&key.table)
             && defaults.get(last).is_some_and(|default| default.value == key.value)
     };
     let mut keys = Changes::of(&config);
@@ -162,7 +162,7 @@ mod tests {
             ("port.host.trim", "port.trim"),
             ("port.host", "port.host"),
             ("schemes.uno.lscc", "lscc"),
-            ("traffic.0.class", "traffic.class"),
+            ("traffic.0.traffic_class", "traffic.traffic_class"),
             ("schemes.0.params.cubic.beta", "params.cubic.beta"),
         ] {
             let path: Vec<String> = path.split('.').map(str::to_owned).collect();

@@ -1,10 +1,10 @@
-//! `[sample]`: points that are drawn, by chance or by a sequence that fills the space evenly.
+//! `[random_points]`: points that are drawn, by chance or by a sequence that fills the space evenly.
 
 use std::collections::BTreeSet;
 
 use units::mix64;
 
-use crate::config::{DrawWord, Range, Sample, SampleValues, SpreadWord};
+use crate::config::{DrawWord, RandomPoints, Range, SampleValues, SpreadWord};
 use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
 use crate::quantity::NumberRange;
@@ -20,7 +20,7 @@ enum Between {
 }
 
 /// The points, each with a value for every key, in the order of the keys. Points that are alike are there once.
-pub(crate) fn draw(sample: &Sample) -> Result<Vec<Vec<Node>>, SpannedError> {
+pub(crate) fn draw(sample: &RandomPoints) -> Result<Vec<Vec<Node>>, SpannedError> {
     let keys: Vec<Between> = sample
         .keys
         .iter()
@@ -113,7 +113,7 @@ mod tests {
     use crate::tree::{Value, parse};
 
     fn drawn(text: &str) -> Result<Vec<Vec<Node>>, SpannedError> {
-        draw(&Sample::decode(&parse(text, 0)?)?)
+        draw(&RandomPoints::decode(&parse(text, 0)?)?)
     }
 
     fn column(points: &[Vec<Node>], place: usize) -> Vec<String> {

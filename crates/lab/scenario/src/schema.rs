@@ -21,11 +21,11 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BroughtLaw, BurstTable, Cable, Cause, Clock, Clos, ClosedLoop, CoDelTable, CodingTable, Collective,
-        Collectives, ComputeTimes, CustomTopology, Dumbbell, Failure, FatTrees, Flow, FqCoDelTable, Host, Import,
-        Incast, InterPair, Job, List, Long, Lscc, Model, NodeSpec, OnRampTable, Parallel, Permutation, PfcTable,
-        PhantomTable, PlbTable, Poisson, Port, Range, Red, RepsTable, Requests, Sample, Scale, Scheme, Series,
-        SingleSwitch, Step, SwingTable, Switch, TrimTable, UnoLbTable,
+        Allreduce, Cable, Cause, Clock, Clos, ClosedLoop, CoDelTable, CodingTable, Collective, Collectives,
+        ComputeTimes, CustomTopology, Dumbbell, ExternalLaw, Failure, FatTrees, Flow, FlowList, FqCoDelTable, Host,
+        ImportedTraffic, Incast, InterPair, Job, LongFlows, LossBursts, Lscc, Model, Monitor, NodeSpec, OnRampTable,
+        Parallel, Permutation, PfcTable, PhantomQueue, PlbTable, Poisson, Port, RandomPoints, Range, RedMarking,
+        RepsTable, Requests, Scale, Scheme, SingleSwitch, StepMarking, SwingTable, Switch, Trimming, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -35,10 +35,12 @@ mod tests {
     fn the_schema_knows_every_table() {
         let schema = json_schema();
         let text = schema.to_string();
-        for key in ["border_links_per_core", "control_priority", "ratio_of", "timeouts_cut", "stagger", "outstanding"] {
+        for key in
+            ["border_links_per_core", "control_priority", "ratio_of", "law_sees_timeouts", "stagger", "outstanding"]
+        {
             assert!(text.contains(&format!("\"{key}\":")), "{key}");
         }
-        assert_eq!(schema["properties"]["host"]["properties"]["payload"]["default"], 4096);
+        assert_eq!(schema["properties"]["host"]["properties"]["mss"]["default"], 4096);
         assert_eq!(schema["properties"]["host"]["properties"]["rto_max"]["default"], "4s");
         assert!(schema["required"].as_array().unwrap().iter().any(|key| key == "topology"));
     }
@@ -70,35 +72,35 @@ mod tests {
         section::<NodeSpec>(&mut out, "`[[topology.nodes]]`");
         section::<Cable>(&mut out, "`[[topology.links]]`");
         section::<Port>(&mut out, "`[port]`");
-        section::<Red>(&mut out, "`ecn` by RED");
-        section::<Step>(&mut out, "`ecn` by a step");
-        section::<PhantomTable>(&mut out, "`phantom`");
-        section::<TrimTable>(&mut out, "`trim`");
+        section::<RedMarking>(&mut out, "`ecn` by RED");
+        section::<StepMarking>(&mut out, "`ecn` by a step");
+        section::<PhantomQueue>(&mut out, "`phantom`");
+        section::<Trimming>(&mut out, "`trim`");
         section::<CoDelTable>(&mut out, "`codel`");
         section::<FqCoDelTable>(&mut out, "`fq_codel`");
-        section::<BurstTable>(&mut out, "`loss_bursts`");
+        section::<LossBursts>(&mut out, "`loss_bursts`");
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");
-        section::<UnoLbTable>(&mut out, "`path` with `kind = \"unolb\"`");
-        section::<PlbTable>(&mut out, "`path` with `kind = \"plb\"`");
-        section::<RepsTable>(&mut out, "`path` with `kind = \"reps\"`");
+        section::<UnoLbTable>(&mut out, "`load_balancing` with `kind = \"unolb\"`");
+        section::<PlbTable>(&mut out, "`load_balancing` with `kind = \"plb\"`");
+        section::<RepsTable>(&mut out, "`load_balancing` with `kind = \"reps\"`");
         section::<CodingTable>(&mut out, "`[host.coding]`");
         section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");
-        section::<BroughtLaw>(&mut out, "`[laws.NAME]`");
+        section::<ExternalLaw>(&mut out, "`[external_laws.NAME]`");
         section::<Lscc>(&mut out, "`[schemes.NAME.lscc]`");
         section::<SwingTable>(&mut out, "`swing`");
         section::<Incast>(&mut out, "`[[traffic]]` with `kind = \"incast\"`");
-        section::<Long>(&mut out, "`[[traffic]]` with `kind = \"long\"`");
+        section::<LongFlows>(&mut out, "`[[traffic]]` with `kind = \"long\"`");
         section::<Permutation>(&mut out, "`[[traffic]]` with `kind = \"permutation\"`");
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
         section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
         section::<ClosedLoop>(&mut out, "`[[traffic]]` with `kind = \"closed-loop\"`");
         section::<Allreduce>(&mut out, "`[[traffic]]` with `kind = \"allreduce\"`");
         section::<Collective>(&mut out, "`[[traffic]]` with `kind = \"collective\"`");
-        section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
-        section::<Import>(&mut out, "`[[traffic]]` with `kind = \"import\"`");
+        section::<FlowList>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
+        section::<ImportedTraffic>(&mut out, "`[[traffic]]` with `kind = \"import\"`");
         section::<Flow>(&mut out, "A flow of a list");
         section::<Job>(&mut out, "`[[job]]`");
         section::<Model>(&mut out, "`model` of a job");
@@ -106,8 +108,8 @@ mod tests {
         section::<ComputeTimes>(&mut out, "`compute` of a job");
         section::<Collectives>(&mut out, "`collectives` of a job");
         section::<Failure>(&mut out, "`[[failure]]`");
-        section::<Series>(&mut out, "`[series]`");
-        section::<Sample>(&mut out, "`[sample]`");
+        section::<Monitor>(&mut out, "`[monitor]`");
+        section::<RandomPoints>(&mut out, "`[random_points]`");
         section::<Range>(&mut out, "A range of a sample");
         section::<Scale>(&mut out, "`[scale.NAME]`");
         section::<Cause>(&mut out, "`[[cause]]`");

@@ -106,11 +106,11 @@ mod tests {
             grid.stop = ["1ms", "2ms"]
             grid."traffic.0.intra" = [2, 3]
             [[points]]
-            "port.loss" = 0
+            "port.loss_probability" = 0
             "port.buffer" = "1MB"
             "traffic.0.size" = "4KiB"
             [[points]]
-            "port.loss" = "10%"
+            "port.loss_probability" = "10%"
             "port.buffer" = "bdp"
             "traffic.0.size" = "16KiB"
             [variants.v]
@@ -126,7 +126,7 @@ mod tests {
             "scheme",
             "stop_ns",
             "traffic.0.intra",
-            "port.loss",
+            "port.loss_probability",
             "port.buffer",
             "traffic.0.size_bytes",
             "variant",

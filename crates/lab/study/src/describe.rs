@@ -145,10 +145,10 @@ pub(crate) fn info(scenario: &Scenario, asked: &str, columns: &SweepColumns, run
         training: built.jobs.iter().map(training_of).collect(),
         schedules: built.schedules.iter().map(|it| schedule_of(run, it)).collect(),
         open_ended: built.open_ended.clone(),
-        fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
+        fairness_window: run.config.monitor.fairness_window.unwrap_or_else(|| {
             built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
         }),
-        sets_fairness_window: run.config.series.fairness_window.is_some(),
+        sets_fairness_window: run.config.monitor.fairness_window.is_some(),
         resolved,
         code: code_of(built),
         key: String::new(),
@@ -168,15 +168,15 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str, brought: &[&str]) {
     if let Some(schemes) = resolved.get_mut("schemes").and_then(Value::as_object_mut) {
         schemes.retain(|name, _| name == scheme);
     }
-    if let Some(laws) = resolved.get_mut("laws").and_then(Value::as_object_mut) {
+    if let Some(laws) = resolved.get_mut("external_laws").and_then(Value::as_object_mut) {
         laws.retain(|name, _| brought.contains(&name.as_str()));
     }
     if let Some(root) = resolved.as_object_mut() {
         // A scenario without laws of its own has the same description as before laws of its own existed.
         if brought.is_empty() {
-            root.remove("laws");
+            root.remove("external_laws");
         }
-        for key in ["grid", "points", "sample", "variants", "scale", "claim", "cause", "paper", "table"] {
+        for key in ["grid", "points", "random_points", "variants", "scale", "claim", "cause", "paper", "table"] {
             root.remove(key);
         }
     }

@@ -43,10 +43,10 @@ impl PfcCable {
                 {{ between = ["sender", "switch"], rate = "{rate}bps", delay = "{delay}ps" }},
                 {{ between = ["receiver", "switch"], rate = "{slow}bps", delay = "1us" }},
             ] }}
-            switch = {{ buffer = "{total}B", reserve = "0B", pfc = true }}
+            switch = {{ buffer = "{total}B", reserved = "0B", pfc = true }}
             port = {{ ecn = "off", xoff = "{xoff}B", xon = "0B", headroom = "{headroom}B" }}
-            host = {{ payload = {payload}, header = 64, recovery = "go-back-n" }}
-            schemes.all = {{ law = "fixed", params.fixed = {{ window = "{size}B" }} }}
+            host = {{ mss = {payload}, header = 64, recovery = "go-back-n" }}
+            schemes.all = {{ law = "fixed", params.fixed = {{ duration = "{size}B" }} }}
             traffic = [{{ kind = "list", flows = [{{ src = 0, dst = 1, size = "{size}B", start = "0s" }}] }}]
             "#,
             rate = self.rate.bps(),

@@ -4,7 +4,7 @@ use engine::Recorded;
 use experiment::{FlowSpec, RecordConfig, Recording, Setup};
 use laws::{ControlLaw, Law, PathInfo};
 use results::{RunInfo, RunResults};
-use scenario::{BuiltRun, ExternalLaw, LawPlan, Run};
+use scenario::{BuiltRun, ExternalLawPlan, LawPlan, Run};
 
 use crate::clock::Stopwatch;
 use crate::error::Error;
@@ -65,8 +65,8 @@ pub struct RunSpec<'a> {
 }
 
 /// Returns the error for a run with an external law that the backend does not have.
-pub fn refuse(run: &Run, law: &ExternalLaw) -> Error {
-    let ExternalLaw { name, language, .. } = law;
+pub fn refuse(run: &Run, law: &ExternalLawPlan) -> Error {
+    let ExternalLawPlan { name, language, .. } = law;
     let what = format!(
         "the scheme `{}` runs {name}, a law in {language}; only narrows.run(..., laws=[{name}]) can run it",
         run.scheme
@@ -195,7 +195,7 @@ schemes = { mixed = { intra = "Halve", inter = "Third" } }
 
     fn built() -> (Run, BuiltRun) {
         let hash = "0".repeat(64);
-        let law = |name: &str| format!("[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\n");
+        let law = |name: &str| format!("[external_laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\n");
         let text = format!("{TEXT}{}{}", law("Halve"), law("Third"));
         let run = scenario::parse(&text, "two.toml", &Overrides::default()).unwrap().runs().remove(0);
         let built = run.build().unwrap();

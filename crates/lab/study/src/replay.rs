@@ -47,7 +47,7 @@ pub fn unrepeatable(results: &RunResults) -> Option<String> {
     if results.manifest.host == RanOn::Emulator {
         return Some(format!("`{name}` ran on real packets, which cannot be repeated"));
     }
-    let laws = results.manifest.resolved.get("laws")?.as_object()?;
+    let laws = results.manifest.resolved.get("external_laws")?.as_object()?;
     let (law, _) = laws.iter().next()?;
     Some(format!("`{name}` runs {law}, a law in Python, which this command does not have"))
 }
@@ -191,6 +191,6 @@ impl<'a> Replay<'a> {
         };
         let name = &self.results.summary.run;
         let what = format!("flow {} of `{name}` {difference} the results, which are of another build ({by})", row.flow);
-        Error::asked(what, "give the command that made these results again, with --anew; --traits needs no replay")
+        Error::asked(what, "give the command that made these results again, with --force; --traits needs no replay")
     }
 }

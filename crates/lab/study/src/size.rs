@@ -182,13 +182,13 @@ impl Sizing {
     /// sized.
     pub fn check(&self, scenario: &Scenario) -> Result<(), Error> {
         let grid = first_resolved(scenario).get("grid").cloned().unwrap_or_default();
-        let keys = std::iter::once(("--least", &self.key)).chain(self.choices.iter().map(|it| ("--try", &it.key)));
+        let keys = std::iter::once(("--minimize", &self.key)).chain(self.choices.iter().map(|it| ("--try", &it.key)));
         let mut known = BTreeSet::new();
         for (option, key) in keys {
             if !known.insert(key) {
                 return Err(Error::asked(
                     format!("`{key}` is given twice"),
-                    "give a key once: to --least, or with all of its values to one --try",
+                    "give a key once: to --minimize, or with all of its values to one --try",
                 ));
             }
             if key == SEED {
@@ -234,7 +234,7 @@ impl Sizing {
             if all.len() > MAX_SETTINGS {
                 return Err(Error::asked(
                     format!("over {MAX_SETTINGS} settings to try"),
-                    "give fewer values with --try, or --as-written to try the file's own settings alone",
+                    "give fewer values with --try, or --no-vary to try the file's own settings alone",
                 ));
             }
         }
@@ -496,7 +496,7 @@ pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
     let bytes = scenario::argument::bytes(key, &text).map_err(|_| {
         Error::asked(
             format!("`{key}` is {text}, so it is not known where to search"),
-            format!("say it with --least, as in --least {key}=50KB..2MB"),
+            format!("say it with --minimize, as in --minimize {key}=50KB..2MB"),
         )
     })?;
     let kb = |bytes: u64| format!("{}KB", bytes.div_ceil(1_000).max(1));
@@ -559,7 +559,7 @@ fn first_resolved(scenario: &Scenario) -> serde_json::Value {
 pub fn check(scenario: &Scenario) -> Result<(), Error> {
     let config = &scenario.config;
     let has = |key: &str| first_resolved(scenario).get(key).is_some_and(|it| !is_empty(it));
-    let found = ["points", "sample"].into_iter().find(|key| has(key));
+    let found = ["points", "random_points"].into_iter().find(|key| has(key));
     let found = found.or_else(|| config.variants.iter().next().map(|_| "variants"));
     match found {
         None => Ok(()),

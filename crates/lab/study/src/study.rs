@@ -213,7 +213,7 @@ impl Study<'_> {
         let of_others = earlier.iter().flatten().filter(|it| it.results.manifest.record != record).count();
         if of_others > 0 {
             self.watch.tell(&format!(
-                "{} recorded by another version of the code for tables and summaries; --anew does them again",
+                "{} recorded by another version of the code for tables and summaries; --force does them again",
                 count(of_others, "kept run")
             ));
         }
@@ -386,7 +386,7 @@ impl Study<'_> {
         };
         let other = other.iter().map(|it| format!("{} ({})", it.run, it.difference));
         let names: Vec<String> = left_out.iter().cloned().chain(other).collect();
-        let help = if self.runs_missing { ", or replace them with --anew" } else { "" };
+        let help = if self.runs_missing { ", or replace them with --force" } else { "" };
         Error::WouldLose {
             what: format!(
                 "`{}` has finished runs {which}, and replacing the results would lose them: {}",

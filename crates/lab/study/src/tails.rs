@@ -169,7 +169,7 @@ fn of_flow(slow: &SlowFlowEntry) -> SlowFlow {
         marked_share: row.marked_share(),
         resent_share: row.resent_share(),
         timeouts: row.stats.timeouts.into(),
-        emergencies: row.acted.emergencies,
+        quick_adapts: row.acted.quick_adapts,
     }
 }
 

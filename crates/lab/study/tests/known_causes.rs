@@ -327,7 +327,7 @@ fn a_replay_proves_itself() {
     let place = ran.flows.rows.iter().position(|row| row.flow == flow).unwrap();
     ran.flows.rows[place].stats.retransmits += 1;
     let Err(Error::Asked { what, help }) = replayed(&ran, &Silent) else { panic!("other counters are found out") };
-    assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--anew"), "{what}; {help}");
+    assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--force"), "{what}; {help}");
     ran.manifest.host = results::BackendKind::Emulator;
     assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::Asked { .. })));
 }

@@ -64,7 +64,7 @@ fn found(name: &str, text: &str, sizing: &Sizing) -> (SearchResults, usize) {
 }
 
 fn sizing(range_of: &str, slo: &str, choices: Vec<Choice>) -> Sizing {
-    let ends = range("--least", range_of).unwrap_or_else(|error| panic!("{error}"));
+    let ends = range("--minimize", range_of).unwrap_or_else(|error| panic!("{error}"));
     Sizing {
         schemes: vec!["fixed".into()],
         objectives: vec![objective(slo)],
@@ -161,7 +161,7 @@ fn what_holds_in_the_middle_alone_is_found() {
 #[test]
 fn the_least_value_is_tried_where_the_greatest_fails() {
     // Windows above 12 KB overflow the port, and 10 to 64 KB is no whole number of doublings.
-    let ends = range("--least", "10KB..64KB").unwrap();
+    let ends = range("--minimize", "10KB..64KB").unwrap();
     let sought = Sizing {
         key: "schemes.fixed.params.fixed.window".into(),
         ladder: ladder(&ends, 4).unwrap(),
@@ -187,9 +187,9 @@ fn what_is_usual_comes_from_the_scenario() {
     assert_eq!(kept, ["port.host.buffer", "schemes.fixed.port.buffer"]);
     let endless = INCAST.replace("64KB", "unlimited");
     let error = usual_range(&load(&endless)(&Overrides::default()).unwrap()).unwrap_err().to_string();
-    assert!(error.contains("`port.buffer` is unlimited") && error.contains("--least port.buffer="), "{error}");
-    let sampled = format!("{INCAST}\nsample = {{ points = 2, keys.seed = {{ from = 1, to = 9 }} }}");
+    assert!(error.contains("`port.buffer` is unlimited") && error.contains("--minimize port.buffer="), "{error}");
+    let sampled = format!("{INCAST}\nrandom_points = {{ points = 2, keys.seed = {{ from = 1, to = 9 }} }}");
     let error = check(&load(&sampled)(&Overrides::default()).unwrap()).unwrap_err().to_string();
-    assert!(error.contains("has [sample]"), "{error}");
-    assert!(ladder(&range("--least", "0..4").unwrap(), 4).is_err());
+    assert!(error.contains("has [random_points]"), "{error}");
+    assert!(ladder(&range("--minimize", "0..4").unwrap(), 4).is_err());
 }

@@ -164,7 +164,7 @@ fn a_study_that_is_stopped_keeps_what_is_finished_and_ends_with_the_same_bytes()
     assert_eq!(patient.begun.load(Ordering::Relaxed), 6 - finished);
     assert_eq!(*patient.said.lock().unwrap(), [""; 0]);
     for run in scenario.runs() {
-        for name in ["flows.parquet", "ports.parquet", "rates.parquet", "manifest.json"] {
+        for name in ["flows.parquet", "port_samples.parquet", "flow_samples.parquet", "manifest.json"] {
             let file = PathBuf::from(results::store::run_folder(&run.id)).join(name);
             assert_eq!(fs::read(whole.0.join(&file)).unwrap(), fs::read(stopped.0.join(&file)).unwrap(), "{}", run.id);
         }

@@ -188,7 +188,7 @@ pub struct HostConfig {
     /// NIC polls flows in turn.
     pub small_queue: Option<Bytes>,
     /// Set if the small queue paces, as Linux's FQ does: round trips then include the time held back by a law's pace.
-    /// Only with `small_queue`.
+    /// Only with `tsq_limit`.
     pub fq: bool,
     /// Flows that have sent less payload than this have their turns at the NIC before the others, as new flows have in
     /// Linux's FQ (`initial_quantum`, tc-fq(8)).
@@ -458,7 +458,7 @@ impl Setup {
     }
 
     /// Returns the base of On-Ramp's threshold for data that a flow sends at a time: the base one-way delay of a full
-    /// packet over the routes that hold then, or zero, depending on [`OnRampConfig::over_base`].
+    /// packet over the routes that hold then, or zero, depending on [`OnRampConfig::on_queueing_delay`].
     pub fn hold_base(&self, flow: &FlowSpec, at: Time) -> Span {
         if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.over_base) {
             return Span::ZERO;

@@ -1,8 +1,8 @@
-//! Destinations that the far end may connect to: none without rules.
+//! Destinations that the proxy server may connect to: none without rules.
 //!
 //! A rule is `HOST:PORTS`. `HOST` is a name, an address, a network (`10.0.0.0/8`) or `*`; `PORTS` is a port, a range or `*`.
 //!
-//! - A rule of a name allows the addresses of exactly that name, as resolved by the far end.
+//! - A rule of a name allows the addresses of exactly that name, as resolved by the proxy server.
 //! - A rule of addresses allows them, and any name that resolves to one of them.
 //! - Special addresses (loopback, link-local, multicast, broadcast, unspecified) are this machine's own or its
 //!   neighbours'. A rule of addresses allows them if it names them: its network has no others. `*`, names and networks
@@ -48,7 +48,7 @@ pub struct RuleError {
     pub wrong: &'static str,
 }
 
-/// All rules of a far end.
+/// All rules of a proxy server.
 #[derive(Clone, Default, Debug)]
 pub struct Allow {
     rules: Vec<Rule>,

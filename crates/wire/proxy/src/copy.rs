@@ -38,7 +38,7 @@ pub(crate) enum RelayError {
     Ended(io::Error),
     #[error("{0}")]
     Header(HeaderError),
-    #[error("the far end does not answer")]
+    #[error("the proxy server does not answer")]
     NoAnswer,
     #[error("{}", .0.words)]
     Refused(DestinationReply),
@@ -53,7 +53,7 @@ pub(crate) struct Count {
     pub(crate) given: u64,
 }
 
-/// Waits up to `wait` for the far end's answer that the connection is established.
+/// Waits up to `wait` for the proxy server's answer that the connection is established.
 pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(), RelayError> {
     let read = timeout(wait, parse::read(receive, DestinationReply::read)).await.map_err(|_| RelayError::NoAnswer)?;
     match read.map_err(RelayError::Ended)?.map_err(RelayError::Header)? {
@@ -62,7 +62,7 @@ pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(
     }
 }
 
-/// Carries both directions until both have ended, or one fails. A failure at one end is passed on to the other. If the far
+/// Carries both directions until both have ended, or one fails. A failure at one end is passed on to the other. If the proxy
 /// end has not answered yet, it has `wait` for that, while data of the program is already sent.
 pub(crate) async fn copy(
     leg: &mut TcpSide,

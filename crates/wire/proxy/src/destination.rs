@@ -16,7 +16,7 @@ const IPV6: u8 = 4;
 /// The longest name: DNS allows no longer one (RFC 1035 §2.3.4).
 pub const MAX_NAME: usize = 253;
 
-/// A host: its address, or its name, which the far end looks up.
+/// A host: its address, or its name, which the proxy server looks up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Host {
     /// An address. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) counts as IPv4.

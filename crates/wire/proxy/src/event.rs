@@ -11,9 +11,9 @@ use crate::reply::SocksReply;
 /// An event.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The near end has a connection to the far end.
+    /// The proxy client has a connection to the proxy server.
     Linked,
-    /// The near end has lost its connection, or failed to connect, and retries after a pause.
+    /// The proxy client has lost its connection, or failed to connect, and retries after a pause.
     Unlinked {
         /// The reason.
         why: String,
@@ -26,7 +26,7 @@ pub enum Event {
         from: Arc<str>,
         /// Its destination.
         to: Destination,
-        /// The destination's address; only the far end knows it.
+        /// The destination's address; only the proxy server knows it.
         at: Option<SocketAddr>,
     },
     /// A TCP connection was refused.
@@ -68,9 +68,9 @@ pub type EventCallback = Arc<dyn Fn(Event) + Send + Sync>;
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Linked => f.write_str("connected to the far end"),
+            Self::Linked => f.write_str("connected to the proxy server"),
             Self::Unlinked { why, again } => {
-                write!(f, "no connection to the far end: {why}; the next attempt is in {} ms", again.as_millis())
+                write!(f, "no connection to the proxy server: {why}; the next attempt is in {} ms", again.as_millis())
             }
             Self::Opened { from, to, at: Some(at) } => write!(f, "{from}: opened {to} at {at}"),
             Self::Opened { from, to, at: None } => write!(f, "{from}: opened {to}"),

@@ -1,4 +1,4 @@
-//! The beginning of a stream: the destination from the near end, and the answer of the far end. The bytes after that
+//! The beginning of a stream: the destination from the proxy client, and the answer of the proxy server. The bytes after that
 //! are the connection's own.
 
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! A proxy for programs' TCP connections: they are terminated at both ends of a long path, and cross it as streams of
 //! one connection of the transport. `docs/src/proxy.md`.
 //!
-//! [`near()`] has the listeners for programs' connections: SOCKS 5, fixed destinations, connections that the kernel
+//! [`client()`] has the listeners for programs' connections: SOCKS 5, fixed destinations, connections that the kernel
 //! redirects. [`ProxyServer`] connects to their destinations, if its rules ([`allow`]) allow it. Both run in a runtime of
 //! tokio, also one of a single thread.
 //!
@@ -29,7 +29,7 @@ pub use self::copy::RESET;
 pub use self::destination::{Destination, DestinationError, Host, MAX_NAME};
 pub use self::event::{Event, EventCallback};
 pub use self::parse::Parsed;
-pub use self::proxy_client::{ConnectFailure, near};
+pub use self::proxy_client::{ConnectFailure, client};
 pub use self::proxy_listener::{EntranceKind, ProxyListener};
 pub use self::proxy_server::ProxyServer;
 pub use self::reply::SocksReply;

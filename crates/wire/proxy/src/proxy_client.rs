@@ -1,4 +1,4 @@
-//! The near end: accepts programs' TCP connections, and carries each as a stream to the far end. If the connection to the far
+//! The proxy client: accepts programs' TCP connections, and carries each as a stream to the proxy server. If the connection to the proxy
 //! end is lost, it reconnects.
 
 use std::future::Future;
@@ -27,17 +27,17 @@ use crate::tcp_side::TcpSide;
 
 /// Time limit for a SOCKS client's request: programs send it at once.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
-/// Maximum wait of a program while there is no connection to the far end.
+/// Maximum wait of a program while there is no connection to the proxy server.
 const LINK_WAIT: Duration = Duration::from_secs(10);
-/// Time limit for the far end's answer: its own attempt, and a round trip of a long path, with some retransmissions.
+/// Time limit for the proxy server's answer: its own attempt, and a round trip of a long path, with some retransmissions.
 const ANSWER_WAIT: Duration = REACH_WAIT.saturating_add(Duration::from_secs(10));
-/// Waits between calls of the far end double from the first to the second.
+/// Waits between calls of the proxy server double from the first to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(8);
 /// Pause after a failure to accept, such as at the limit of open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The reason why a connection to the far end failed.
+/// The reason why a connection to the proxy server failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConnectFailure {
     /// A temporary failure, such as no answer.
@@ -46,7 +46,7 @@ pub enum ConnectFailure {
     ForGood(String),
 }
 
-/// State shared by the connections of a near end.
+/// State shared by the connections of a proxy client.
 struct NearState {
     link: watch::Receiver<Option<Connection>>,
     gate: Arc<Semaphore>,
@@ -88,7 +88,7 @@ impl From<RelayError> for RefusedConnection {
 /// Carries connections accepted by these doors, over connections that `call` opens, one at a time. At most [`MAX_FLOWS`] TCP
 /// connections are open; more wait at the doors. Ends when a call is refused for good. Then, and when the future is dropped,
 /// all TCP connections are reset.
-pub async fn near<C, F>(doors: Vec<ProxyListener>, call: C, log: EventCallback) -> String
+pub async fn client<C, F>(doors: Vec<ProxyListener>, call: C, log: EventCallback) -> String
 where
     C: Fn() -> F,
     F: Future<Output = Result<Connection, ConnectFailure>>,
@@ -189,9 +189,9 @@ async fn carry(
     };
     let to = to.insert(destination).clone();
     let connection = link(shared).await.ok_or_else(|| {
-        RefusedConnection::new(SocksReply::NetworkUnreachable, "there is no connection to the far end")
+        RefusedConnection::new(SocksReply::NetworkUnreachable, "there is no connection to the proxy server")
     })?;
-    // As many streams may be open as connections, so this takes time only if the far end allows fewer.
+    // As many streams may be open as connections, so this takes time only if the proxy server allows fewer.
     let opened =
         timeout(ANSWER_WAIT, connection.open()).await.map_err(|_| RefusedConnection::from(RelayError::NoAnswer))?;
     let (mut send, mut receive) = opened.map_err(RelayError::from)?;
@@ -244,7 +244,7 @@ async fn handshake(leg: &TcpSide) -> Result<Destination, RefusedConnection> {
     }
 }
 
-/// Returns the connection to the far end, and waits for it if it is down.
+/// Returns the connection to the proxy server, and waits for it if it is down.
 async fn link(shared: &NearState) -> Option<Connection> {
     let mut link = shared.link.clone();
     let linked = timeout(LINK_WAIT, link.wait_for(Option::is_some)).await;

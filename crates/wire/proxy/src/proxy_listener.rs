@@ -1,4 +1,4 @@
-//! Listeners of the near end for programs' connections.
+//! Listeners of the proxy client for programs' connections.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The far end: accepts streams, connects to their destinations if its rules allow that, and carries the data.
+//! The proxy server: accepts streams, connects to their destinations if its rules allow that, and carries the data.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -33,7 +33,7 @@ const MAX_ADDRESSES: usize = 8;
 /// them.
 static LOOKUPS: Semaphore = Semaphore::const_new(64);
 
-/// State shared by all clients of a far end.
+/// State shared by all clients of a proxy server.
 #[derive(Clone)]
 pub struct ProxyServer {
     allow: Arc<Allow>,
@@ -42,7 +42,7 @@ pub struct ProxyServer {
 }
 
 impl ProxyServer {
-    /// Creates a far end with these rules. At most [`MAX_FLOWS`] TCP connections are open at a time, for all clients
+    /// Creates a proxy server with these rules. At most [`MAX_FLOWS`] TCP connections are open at a time, for all clients
     /// together.
     pub fn new(allow: Allow, log: EventCallback) -> Self {
         Self { allow: Arc::new(allow), gate: Arc::new(Semaphore::new(MAX_FLOWS)), log }
@@ -89,13 +89,13 @@ impl ProxyServer {
         if permit.is_none() {
             let answer = DestinationReply::new(
                 SocksReply::Failure,
-                &format!("{MAX_FLOWS} connections are open at the far end already"),
+                &format!("{MAX_FLOWS} connections are open at the proxy server already"),
             );
             return self.refuse(from, Some(to), send, receive, answer).await;
         }
         let reached = tokio::select! {
             biased;
-            // The near end does not wait for it any more.
+            // The proxy client does not wait for it any more.
             _ = send.delivered() => return,
             reached = reach(&self.allow, &to) => reached,
         };
@@ -134,7 +134,7 @@ impl ProxyServer {
 /// Connects, if that is allowed.
 async fn reach(allow: &Allow, to: &Destination) -> Result<(TcpStream, SocketAddr), DestinationReply> {
     if !allow.may_have(to) {
-        return Err(DestinationReply::new(SocksReply::NotAllowed, "the far end does not allow this destination"));
+        return Err(DestinationReply::new(SocksReply::NotAllowed, "the proxy server does not allow this destination"));
     }
     let reached = timeout(REACH_WAIT, async {
         let addresses = addresses(to).await?;
@@ -159,7 +159,7 @@ async fn addresses(to: &Destination) -> Result<Vec<SocketAddr>, DestinationReply
                 (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
             });
             let unknown =
-                DestinationReply::new(SocksReply::HostUnreachable, "the far end finds no address of that name");
+                DestinationReply::new(SocksReply::HostUnreachable, "the proxy server finds no address of that name");
             found.await.ok().and_then(Result::ok).ok_or(unknown)
         }
     }
@@ -168,7 +168,7 @@ async fn addresses(to: &Destination) -> Result<Vec<SocketAddr>, DestinationReply
 async fn connect(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), DestinationReply> {
     let mut last = DestinationReply::new(
         SocksReply::NotAllowed,
-        "the far end does not allow the addresses that this name has there",
+        "the proxy server does not allow the addresses that this name has there",
     );
     for (at, &address) in addresses.iter().enumerate() {
         let wait = if at + 1 < addresses.len() { NEXT_ADDRESS } else { REACH_WAIT };
@@ -179,7 +179,7 @@ async fn connect(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), De
             Err(error) => {
                 last = DestinationReply::new(
                     SocksReply::of_error(&error),
-                    &format!("the far end cannot connect: {error}"),
+                    &format!("the proxy server cannot connect: {error}"),
                 );
             }
         }

@@ -10,9 +10,9 @@ pub enum SocksReply {
     Succeeded = 0,
     /// A failure other than the following.
     Failure = 1,
-    /// The far end does not allow this destination.
+    /// The proxy server does not allow this destination.
     NotAllowed = 2,
-    /// No route to that network, or none to the far end.
+    /// No route to that network, or none to the proxy server.
     NetworkUnreachable = 3,
     /// The host does not answer, or its name is not known.
     HostUnreachable = 4,

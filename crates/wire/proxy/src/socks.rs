@@ -110,7 +110,7 @@ pub fn request(bytes: &[u8]) -> Result<Parsed<SocksRequest>, SocksError> {
     Ok(Destination::read(&bytes[3..])?.behind(3).map(SocksRequest::Connect))
 }
 
-/// Returns the reply to a request. Its address is 0.0.0.0:0: the real one is the far end's, and means nothing here.
+/// Returns the reply to a request. Its address is 0.0.0.0:0: the real one is the proxy server's, and means nothing here.
 pub fn answer(reply: SocksReply) -> [u8; 10] {
     [VERSION, reply.code(), 0, 1, 0, 0, 0, 0, 0, 0]
 }

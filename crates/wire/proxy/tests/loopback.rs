@@ -13,7 +13,7 @@ use proto::identity::Trust;
 use proto::service::Service;
 use proto::settings::Settings;
 use proxy::allow::Allow;
-use proxy::{ConnectFailure, Destination, EntranceKind, Event, EventCallback, ProxyListener, ProxyServer, near};
+use proxy::{ConnectFailure, Destination, EntranceKind, Event, EventCallback, ProxyListener, ProxyServer, client};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -70,7 +70,7 @@ impl EventLog {
     }
 }
 
-/// A far end that admits any client.
+/// A proxy server that admits any client.
 struct ServerEnd {
     endpoint: Arc<Endpoint>,
     task: JoinHandle<()>,
@@ -124,7 +124,7 @@ impl ProxyPair {
             let caller = caller.clone();
             async move { connect(&caller, address, trust).await.map_err(|error| ConnectFailure::ForNow(error.to_string())) }
         };
-        let task = tokio::spawn(near(doors, call, near_told.log()));
+        let task = tokio::spawn(client(doors, call, near_told.log()));
         Self { config, far, doors: addresses, near: near_told, task }
     }
 
@@ -412,9 +412,9 @@ fn a_far_end_that_comes_back_is_called_again() {
         let at = world.far.endpoint.address();
         world.far.end().await;
         was_reset(&client).await;
-        world.near.until("the far end is missed", |event| matches!(event, Event::Unlinked { .. })).await;
+        world.near.until("the proxy server is missed", |event| matches!(event, Event::Unlinked { .. })).await;
         world.far = ServerEnd::new(at, &world.config, &["127.0.0.1:*"], EventLog::default().log());
-        // It waits for the connection to the far end.
+        // It waits for the connection to the proxy server.
         let tcp = world.open(server).await;
         assert!(there_and_back(tcp, bytes(1_000)).await == bytes(1_000));
         assert!(!world.task.is_finished());
@@ -430,7 +430,7 @@ fn without_a_far_end_the_network_is_unreachable() {
         let never = || -> Pin<Box<dyn Future<Output = Result<Connection, ConnectFailure>> + Send>> {
             Box::pin(std::future::pending())
         };
-        tokio::spawn(near(vec![door], never, EventLog::default().log()));
+        tokio::spawn(client(vec![door], never, EventLog::default().log()));
         let mut tcp = TcpStream::connect(address).await.unwrap();
         tcp.write_all(&[&[5, 1, 0][..], &to_name("a.example", 1)].concat()).await.unwrap();
         let mut heard = Vec::new();
@@ -453,7 +453,7 @@ fn a_call_that_is_refused_for_good_ends_it() {
             };
             async move { Err(no) }
         };
-        assert_eq!(near(Vec::new(), call, told.log()).await, "no");
+        assert_eq!(client(Vec::new(), call, told.log()).await, "no");
         let again = |ms| {
             let told = &told;
             told.any(move |event| matches!(event, Event::Unlinked { again, .. } if again.as_millis() == ms))

@@ -158,7 +158,7 @@ impl UnwrittenData {
             ("increases", acted.increases),
             ("cuts", acted.cuts),
             ("loss_cuts", acted.loss_cuts),
-            ("emergencies", acted.emergencies),
+            ("quick_adapts", acted.quick_adapts),
         ] {
             values.push((name, count.cast_signed()));
         }

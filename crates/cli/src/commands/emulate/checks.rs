@@ -32,9 +32,7 @@ pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
     }
     let wire = setup.host.mss + setup.host.header;
     if !(1_280..=65_535).contains(&wire) {
-        return refused(format!(
-            "`host.payload` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"
-        ));
+        return refused(format!("`host.mss` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"));
     }
     Ok(())
 }

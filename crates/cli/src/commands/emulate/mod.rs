@@ -32,8 +32,8 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), CommandFailure> {
         seed: args.seed,
         threads: Some(1),
         out: args.out.clone(),
-        anew: args.anew,
-        checked: false,
+        force: args.force,
+        check_invariants: false,
         json: args.json,
         csv: args.csv.clone(),
         quiet: args.quiet,
@@ -70,9 +70,9 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     words.extend(args.file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
     args.without.iter().for_each(|key| say("--without", key.clone()));
-    args.burst.iter().for_each(|burst| say("--burst", burst.clone()));
-    args.on.iter().for_each(|host| say("--on", host.clone()));
-    args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
+    args.gso_max_size.iter().for_each(|burst| say("--burst", burst.clone()));
+    args.command_host.iter().for_each(|host| say("--on", host.clone()));
+    args.background.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
     if args.stack == Stack::Narrows {
         say("--stack", "narrows".to_owned());
@@ -91,7 +91,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
 
 /// The maximum size of a TCP packet for a device: at least one segment, at most the device's limit.
 fn burst(args: &EmulateArgs) -> Result<Option<u32>, CommandFailure> {
-    let Some(text) = &args.burst else { return Ok(None) };
+    let Some(text) = &args.gso_max_size else { return Ok(None) };
     let burst = scenario::argument::bytes("--burst", text)?.get();
     if (1_500..=65_536).contains(&burst) {
         return Ok(Some(burst as u32));
@@ -162,7 +162,7 @@ impl Emulation<'_> {
                 )));
             }
         }
-        let named = self.args.on.iter().chain(self.args.with.iter().map(|(host, _)| host));
+        let named = self.args.command_host.iter().chain(self.args.background.iter().map(|(host, _)| host));
         named.map(|name| programs::host(network, name)).collect::<Result<Vec<_>, _>>()?;
         for name in emulator::preflight()? {
             tell(&format!("removed {name}, which an earlier run had left"));
@@ -275,8 +275,8 @@ impl Emulation<'_> {
             command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
             bottleneck: router.bottleneck.clone(),
             doubts,
-            machine_pressure: pressure.machine.map(of_wall),
-            group_pressure: pressure.group.map(of_wall),
+            cpu_pressure: pressure.machine.map(of_wall),
+            cgroup_cpu_pressure: pressure.group.map(of_wall),
             thread_wait: of_wall(pressure.thread),
             thread_wait_mean_ns: ns(pressure.thread_mean),
             router_wait: of_wall(pressure.router),

@@ -55,7 +55,7 @@ impl<'a> Programs for OfRun<'a> {
     /// Starts the servers.
     fn prepare(&self, hosts: &HostNamespaces) -> Result<Vec<Server<'a>>, CommandFailure> {
         let mut servers = Vec::new();
-        for (name, command) in &self.args.with {
+        for (name, command) in &self.args.background {
             let mut shell = hosts.command(host(self.network, name)?, "sh")?;
             shell.args(["-c", WATCHED, "sh", command]).stdin(Stdio::piped()).stdout(Stdio::null());
             let mut server = Server::start(&mut shell, command)?;
@@ -69,7 +69,7 @@ impl<'a> Programs for OfRun<'a> {
     fn work(&self, hosts: &HostNamespaces) -> Result<(), CommandFailure> {
         let args = self.args;
         let [program, rest @ ..] = &args.command[..] else { return Ok(()) };
-        let on = args.on.as_ref().map_or(Ok(HostId(0)), |name| host(self.network, name))?;
+        let on = args.command_host.as_ref().map_or(Ok(HostId(0)), |name| host(self.network, name))?;
         let mut command = hosts.command(on, program)?;
         command.args(rest);
         if args.json {

@@ -134,7 +134,7 @@ fn groups(args: &ExplainArgs, runs: &[RunResults]) -> Result<Vec<SlowGroup>, Com
     } else {
         GroupBy::Class
     };
-    Ok(slowest(runs, &by, args.class.map(Into::into), args.share))
+    Ok(slowest(runs, &by, args.class.map(Into::into), args.slowest))
 }
 
 fn group_of_flow(flow: u32, runs: &[RunResults]) -> Result<SlowGroup, CommandFailure> {

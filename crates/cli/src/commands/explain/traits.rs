@@ -17,7 +17,7 @@ use crate::table::{bytes, fitted, time};
 const LISTED: usize = 5;
 
 pub(super) fn explain(args: &ExplainArgs, runs: &[RunResults]) -> Result<(), CommandFailure> {
-    let mut told = by_scheme(runs, args.share);
+    let mut told = by_scheme(runs, args.slowest);
     if let Some(class) = args.class {
         for scheme in &mut told {
             scheme.classes.retain(|it| it.class == class.into());
@@ -71,7 +71,7 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
                 "marked_share": row.marked_share(),
                 "resent_share": row.resent_share(),
                 "timeouts": row.stats.timeouts,
-                "emergencies": row.acted.emergencies,
+                "quick_adapts": row.acted.quick_adapts,
             })
         };
         of.slowest.iter().map(record).collect()
@@ -92,7 +92,7 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
         "marked_share",
         "resent_share",
         "timeouts",
-        "emergencies",
+        "quick_adapts",
     ];
     [
         Sheet::of_records(TABLES[0], &["group", "part", "trait", "slowest", "typical", "stands_out"], &records),
@@ -189,7 +189,7 @@ fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
             share(row.marked_share()),
             share(row.resent_share()),
             row.stats.timeouts.to_string(),
-            row.acted.emergencies.to_string(),
+            row.acted.quick_adapts.to_string(),
         ];
         let cells = with_seeds.then(|| slow.seed.to_string()).into_iter().chain(cells);
         table.add_row(cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right)));

@@ -20,7 +20,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), CommandFailure> {
     // The kernel may refuse the program for cgroups and take the law.
     let programs = if args.cgroup.is_empty() { Programs::Law } else { Programs::LawAndCgroup };
     let (name, title) = (args.name.as_deref(), row.kind.info().title);
-    if args.hold {
+    if args.foreground {
         // A law that is only held in the foreground needs no pins.
         if pins::pinned().unwrap_or_default().iter().any(|pinned| pinned.row == row) {
             return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
@@ -173,7 +173,7 @@ fn places(args: &KernelLoadArgs) -> Result<Vec<AttachScope>, CommandFailure> {
         let path = std::path::absolute(name).ok().filter(|_| name.contains('/'));
         path.map_or_else(|| name.clone(), |path| path.display().to_string())
     };
-    let default = args.default.then_some(AttachScope::Default);
+    let default = args.set_default.then_some(AttachScope::Default);
     let netns = args.netns.iter().map(whole).map(AttachScope::Netns);
     let route = args.route.iter().cloned().map(AttachScope::Route);
     let cgroup = args.cgroup.iter().cloned().map(AttachScope::Cgroup);

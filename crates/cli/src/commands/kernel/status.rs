@@ -172,7 +172,7 @@ fn table(sockets: &[LawSocket]) -> String {
                 crate::table::bytes(law.delivered.get()),
                 crate::table::bytes(law.marked.get()),
                 socket.retransmits.to_string(),
-                (law.acted.cuts + law.acted.loss_cuts + law.acted.emergencies).to_string(),
+                (law.acted.cuts + law.acted.loss_cuts + law.acted.quick_adapts).to_string(),
                 state.join(", "),
             ]);
         }
@@ -223,7 +223,7 @@ fn sheets(laws: &[Value]) -> [Sheet; 2] {
         "increases",
         "cuts",
         "loss_cuts",
-        "emergencies",
+        "quick_adapts",
     ];
     let mut sockets = Vec::new();
     for law in laws {
@@ -255,7 +255,7 @@ fn socket_json(socket: &LawSocket) -> Value {
             "increases": law.acted.increases,
             "cuts": law.acted.cuts,
             "loss_cuts": law.acted.loss_cuts,
-            "emergencies": law.acted.emergencies,
+            "quick_adapts": law.acted.quick_adapts,
             "state": law.trace.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>(),
         })
     });

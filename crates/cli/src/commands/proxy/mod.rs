@@ -1,11 +1,11 @@
 //! `narrows proxy`: programs' TCP connections over a long link, as streams of the transport. `docs/src/proxy.md`.
 //!
-//! `crates/wire/proxy` does the work. `far.rs` and `near.rs` read their command lines, decide which peers may connect, and
+//! `crates/wire/proxy` does the work. `server.rs` and `client.rs` read their command lines, decide which peers may connect, and
 //! run until Ctrl-C; `proxy_log.rs` has the messages.
 
-mod far;
-mod near;
+mod client;
 mod proxy_log;
+mod server;
 
 use std::future::Future;
 use std::time::Duration;
@@ -27,8 +27,8 @@ const FULL_WINDOWS: u64 = 16;
 
 pub(crate) fn proxy(command: ProxyCommand) -> Result<(), CommandFailure> {
     match command {
-        ProxyCommand::Far(args) => far::far(&args),
-        ProxyCommand::Near(args) => near::near(&args),
+        ProxyCommand::Server(args) => server::server(&args),
+        ProxyCommand::Client(args) => client::client(&args),
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct ProxyLog {
     refused: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// The last reported reason for a missing connection to the far end: each reason is reported once.
+    /// The last reported reason for a missing connection to the proxy server: each reason is reported once.
     why: Mutex<String>,
 }
 

@@ -137,7 +137,7 @@ fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result
     let who = address.map_or_else(|| "the sender".to_owned(), |it| it.to_string());
     let board = TransferDisplay::new(args.show);
     let modes = if args.exact_modes { Modes::Exact } else { Modes::OfNew };
-    let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.replace, modes }, &board);
+    let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.overwrite, modes }, &board);
     let (notes, clock) = board.end();
     let summary = match received {
         Ok(summary) => summary,

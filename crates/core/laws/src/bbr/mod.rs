@@ -101,7 +101,7 @@ struct PackedActions {
     increases: u32,
     cuts: u32,
     loss_cuts: u32,
-    emergencies: u32,
+    quick_adapts: u32,
 }
 
 impl Bbr {
@@ -185,7 +185,7 @@ impl Bbr {
         if aged && self.params.probe_rtt && !self.mode.is_probing_rtt() {
             self.save_window();
             self.mode = Mode::probe_rtt();
-            count(&mut self.counts.emergencies, true);
+            count(&mut self.counts.quick_adapts, true);
         }
     }
 
@@ -358,9 +358,9 @@ impl ControlLaw for Bbr {
     }
 
     fn acted(&self) -> LawActions {
-        let PackedActions { increases, cuts, loss_cuts, emergencies } = self.counts;
-        let [increases, cuts, loss_cuts, emergencies] = [increases, cuts, loss_cuts, emergencies].map(u64::from);
-        LawActions { increases, cuts, loss_cuts, emergencies }
+        let PackedActions { increases, cuts, loss_cuts, quick_adapts } = self.counts;
+        let [increases, cuts, loss_cuts, quick_adapts] = [increases, cuts, loss_cuts, quick_adapts].map(u64::from);
+        LawActions { increases, cuts, loss_cuts, quick_adapts }
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -481,7 +481,7 @@ mod tests {
                 *steps += 1;
             }
         }
-        let struck = bed.law(0).acted().emergencies;
+        let struck = bed.law(0).acted().quick_adapts;
         assert!((1..=2).contains(&struck) && (200..460).contains(&probing), "{struck} probes, {probing} steps");
         let mut half = self::bed(1, |params| {
             params.pacing_margin = Frac::ZERO;
@@ -501,7 +501,7 @@ mod tests {
             params.probe_rtt = false;
         });
         never.run(Time::from_ms(100));
-        assert_eq!(never.law(0).acted().emergencies, 0);
+        assert_eq!(never.law(0).acted().quick_adapts, 0);
     }
 
     /// Rounds limited by the peer or by a buffer measure the path; rounds limited by the application do not.
@@ -544,7 +544,7 @@ mod tests {
     fn under_the_estimate_the_queue_drains_and_no_probe_is_due() {
         let mut bed = bed(1, |params| params.min_rtt_window = Span::from_ms(50));
         bed.run(Time::from_ms(500));
-        assert_eq!((bed.law(0).acted().emergencies, bed.law(0).min_rtt), (0, WAN.base_rtt));
+        assert_eq!((bed.law(0).acted().quick_adapts, bed.law(0).min_rtt), (0, WAN.base_rtt));
     }
 
     fn losing(in_flight: u64, lost: u64, now_us: u64, cause: LossCause) -> Loss {

@@ -112,7 +112,7 @@ function slowestTables(cls, withSeeds) {
     { key: 'marked', label: 'marked', kind: 'share', get: (f) => f.marked_share },
     { key: 'resent', label: 'resent', kind: 'share', get: (f) => f.resent_share },
     { key: 'timeouts', label: 'timeouts', kind: 'count', get: (f) => f.timeouts },
-    { key: 'struck', label: 'struck', kind: 'count', title: 'Times that an emergency rule of its law struck', get: (f) => f.emergencies },
+    { key: 'struck', label: 'struck', kind: 'count', title: 'Times that an emergency rule of its law struck', get: (f) => f.quick_adapts },
   ];
   const said = [];
   if (cls.unfinished) said.push(`${plural(cls.unfinished, 'flow')} did not end and ${cls.unfinished === 1 ? 'is' : 'are'} in none of this. `);

@@ -329,7 +329,7 @@ pub(crate) fn tails() -> ReportData {
                 marked_share: 0.31,
                 resent_share: 0.002,
                 timeouts: rank.into(),
-                emergencies: 1,
+                quick_adapts: 1,
             };
             classes.push(SlowestOfClass {
                 class: class.into(),

@@ -553,7 +553,7 @@ impl Cuts {
             let acted = view.acted;
             if acted.loss_cuts > before.loss_cuts {
                 cuts.push((event.time, LastCut::Loss { lost: lost_by(event.time) }));
-            } else if acted.cuts + acted.emergencies > before.cuts + before.emergencies {
+            } else if acted.cuts + acted.quick_adapts > before.cuts + before.quick_adapts {
                 cuts.push((event.time, LastCut::Congestion));
             }
             before = acted;

@@ -270,7 +270,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
                 Predictor::Rtt => summary.predicts.rtt,
             };
             let none = || match found.packets {
-                0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
+                0 => "no packet was compared; `[monitor] predictors` chooses flows, and `owd` needs `host.on_ramp`",
                 1.. => "nothing varied",
             };
             found.r.map(DimensionedValue::number).ok_or_else(|| missing(none().into()))
@@ -462,7 +462,7 @@ fn acted(actions: &Actions, key: LawKey) -> u64 {
         LawKey::Increases => actions.increases,
         LawKey::Cuts => actions.cuts,
         LawKey::LossCuts => actions.loss_cuts,
-        LawKey::Emergencies => actions.emergencies,
+        LawKey::QuickAdapts => actions.quick_adapts,
         LawKey::Holds => actions.holds,
         LawKey::Credits => actions.credits,
     }

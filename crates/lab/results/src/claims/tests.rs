@@ -114,7 +114,7 @@ fn correlations_can_be_asked_for_where_something_varied() {
         let expr = expression(&format!("'{}'.predicts.{text}", run.summary.run)).unwrap();
         value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount).map_err(|error| error.to_string())
     };
-    assert!(ask(&run, "owd").unwrap_err().contains("[series] predictors"));
+    assert!(ask(&run, "owd").unwrap_err().contains("[monitor] predictors"));
     run.summary.predicts.owd = crate::summary::Correlation { packets: 9, r: Some(-0.5) };
     run.summary.predicts.rtt.packets = 9;
     assert_eq!(ask(&run, "owd"), Ok(-0.5));

@@ -167,7 +167,7 @@ words! {
         Increases = "increases",
         Cuts = "cuts",
         LossCuts = "loss_cuts",
-        Emergencies = "emergencies",
+        QuickAdapts = "quick_adapts",
         Holds = "holds",
         Credits = "credits",
     }

@@ -442,7 +442,7 @@ mod tests {
             let expected = format!("`{}` {lacks}, so Narrows cannot tell whether ", path.display());
             assert!(said().starts_with(&expected), "{}", said());
             let beside = if manifest.starts_with("runs") { "`runs/a/flows.parquet`" } else { "`summary.json`" };
-            assert!(said().contains(beside) && said().contains("--anew"), "{}", said());
+            assert!(said().contains(beside) && said().contains("--force"), "{}", said());
             // Next to a user's file, the error names that file.
             write(&out.join("mine"), "mine");
             assert!(said().contains("that Narrows did not write"), "{}", said());

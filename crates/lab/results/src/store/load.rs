@@ -461,7 +461,14 @@ mod tests {
         write_run(&two, &run);
         assert_eq!(
             scratch.names("one"),
-            ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"]
+            [
+                "flows.parquet",
+                "manifest.json",
+                "port_samples.parquet",
+                "flow_samples.parquet",
+                "report.html",
+                "summary.json"
+            ]
         );
         for name in scratch.names("one") {
             assert_eq!(fs::read(one.join(&name)).unwrap(), fs::read(two.join(&name)).unwrap(), "{name}");
@@ -660,8 +667,8 @@ mod tests {
         };
         let said = unsealed("\"seed\":1", "\"seed\":-1");
         assert!(said.contains("manifest.json`, key `seed`"), "{said}");
-        let said = unsealed("\"name\":\"ports.parquet\"", "\"name\":\"x\"");
-        assert!(said.contains("manifest.json`, key `files`: has no `ports.parquet`"), "{said}");
+        let said = unsealed("\"name\":\"port_samples.parquet\"", "\"name\":\"x\"");
+        assert!(said.contains("manifest.json`, key `files`: has no `port_samples.parquet`"), "{said}");
 
         let mut bytes = fs::read(target.join(FLOWS)).unwrap();
         bytes[100] ^= 1;

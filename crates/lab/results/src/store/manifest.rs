@@ -62,7 +62,7 @@ pub struct Manifest {
     /// First columns of its tables. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<PointColumn>,
-    /// Names of state that laws of the sweep trace: columns of `rates.parquet`. Empty in manifests of earlier versions.
+    /// Names of state that laws of the sweep trace: columns of `flow_samples.parquet`. Empty in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<String>,
     /// Names of laws of the sweep: columns of `summary.parquet`. Empty in manifests of earlier versions.

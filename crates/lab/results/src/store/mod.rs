@@ -35,9 +35,9 @@ pub const SUMMARY: &str = "summary.json";
 /// The name of a run's table of flows.
 pub const FLOWS: &str = "flows.parquet";
 /// The name of a run's table of port samples.
-pub const PORTS: &str = "ports.parquet";
+pub const PORTS: &str = "port_samples.parquet";
 /// The name of a run's table of flow samples.
-pub const RATES: &str = "rates.parquet";
+pub const RATES: &str = "flow_samples.parquet";
 /// The name of a run's table of samples of shared buffers, where there are any.
 pub const SWITCHES: &str = "switches.parquet";
 /// The name of a run's table of pauses of sampled ports, where there are any.

@@ -130,7 +130,7 @@ pub(crate) fn too_long_a_window(
     (together > 0 && together < needed.saturating_add(interval)).then(|| {
         format!(
             "no Jain's index {what} were active together for {}, and an index needs two samples {} apart in that time \
-             (`fairness_window` of [series])",
+             (`fairness_window` of [monitor])",
             span(together),
             span(needed)
         )

@@ -416,7 +416,7 @@ pub struct Actions {
     /// They were cut on loss or timeout.
     pub loss_cuts: u64,
     /// Emergency rules were invoked.
-    pub emergencies: u64,
+    pub quick_adapts: u64,
     /// Packets were held back.
     pub holds: u64,
     /// Credits were used.
@@ -430,11 +430,11 @@ impl Actions {
     }
 
     fn add(&mut self, other: &laws::LawActions) {
-        let laws::LawActions { increases, cuts, loss_cuts, emergencies } = other;
+        let laws::LawActions { increases, cuts, loss_cuts, quick_adapts } = other;
         self.increases += increases;
         self.cuts += cuts;
         self.loss_cuts += loss_cuts;
-        self.emergencies += emergencies;
+        self.quick_adapts += quick_adapts;
     }
 }
 

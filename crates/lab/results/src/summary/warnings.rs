@@ -102,7 +102,7 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             let rows = || of_class().filter(|row| row.law == number);
             let grew = rows().any(|row| row.acted.increases > 0);
             let all_rows = || flows.rows.iter().filter(|row| row.class == class && row.law == number);
-            let cut = |row: &FlowRow| row.acted.cuts + row.acted.loss_cuts + row.acted.emergencies > 0;
+            let cut = |row: &FlowRow| row.acted.cuts + row.acted.loss_cuts + row.acted.quick_adapts > 0;
             let carried = bytes(Some(number));
             if PASSIVE.contains(&name.as_str()) || !grew || all_rows().any(cut) || carried <= all / DECISIVE {
                 continue;
@@ -164,7 +164,7 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     deaf.then(|| {
         format!(
             "no law heard of a loss, though {again} packets were sent again: timeouts alone found them, and [host] \
-             timeouts_cut = false keeps timeouts from laws"
+             law_sees_timeouts = false keeps timeouts from laws"
         )
     })
 }
@@ -378,7 +378,7 @@ mod tests {
         let class = crate::conditions::ClassConditions::of(begin(15_000), begin(15_000));
         info.conditions.classes = crate::Ordered(vec![("inter".into(), class)]);
         for flow in &mut outcome.flows {
-            (flow.acted.cuts, flow.acted.loss_cuts, flow.acted.emergencies) = (0, 0, 0);
+            (flow.acted.cuts, flow.acted.loss_cuts, flow.acted.quick_adapts) = (0, 0, 0);
             flow.acted.increases = 5;
             flow.delivered = Bytes::new(10_000_000);
         }

@@ -237,7 +237,7 @@ impl FlowTable {
             ("packets", count(|row| row.stats.packets_sent)),
             ("retransmits", count(|row| row.stats.retransmits)),
             ("timeouts", count(|row| row.stats.timeouts.into())),
-            ("losses_heard", count(|row| row.stats.heard.into())),
+            ("loss_events", count(|row| row.stats.heard.into())),
             ("spurious", count(|row| row.stats.spurious)),
             ("nacks", count(|row| row.stats.nacks.into())),
             ("cnps", count(|row| row.stats.cnps)),
@@ -247,7 +247,7 @@ impl FlowTable {
             ("increases", count(|row| row.acted.increases)),
             ("cuts", count(|row| row.acted.cuts)),
             ("loss_cuts", count(|row| row.acted.loss_cuts)),
-            ("emergencies", count(|row| row.acted.emergencies)),
+            ("quick_adapts", count(|row| row.acted.quick_adapts)),
         ];
         DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
@@ -268,18 +268,18 @@ impl FlowTable {
         let [packets, retransmits, spurious] =
             [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
         let timeouts = take.numbers("timeouts")?;
-        let heard: Vec<u32> = if take.has("losses_heard") { take.numbers("losses_heard")? } else { vec![0; count] };
+        let heard: Vec<u32> = if take.has("loss_events") { take.numbers("loss_events")? } else { vec![0; count] };
         let nacks = if take.has("nacks") { take.numbers("nacks")? } else { vec![0; count] };
         let cnps = if take.has("cnps") { take.naturals("cnps")? } else { vec![0; count] };
         let [parity, recovered] = ["parity_packets", "recovered_blocks"]
             .map(|name| if take.has(name) { take.naturals(name) } else { Ok(vec![0; count]) });
         let (parity, recovered) = (parity?, recovered?);
         let held = if take.has("held_ns") { take.opt_ps("held_ns")? } else { vec![None; count] };
-        let [increases, cuts, loss_cuts, emergencies] = [
+        let [increases, cuts, loss_cuts, quick_adapts] = [
             take.naturals("increases")?,
             take.naturals("cuts")?,
             take.naturals("loss_cuts")?,
-            take.naturals("emergencies")?,
+            take.naturals("quick_adapts")?,
         ];
         let span = |ps: Option<u64>| Span::from_ps(ps.unwrap_or(0) as i64);
         let number = |column: &str, row: usize, value: Option<u64>| {
@@ -331,7 +331,7 @@ impl FlowTable {
                     increases: increases[row],
                     cuts: cuts[row],
                     loss_cuts: loss_cuts[row],
-                    emergencies: emergencies[row],
+                    quick_adapts: quick_adapts[row],
                 },
             });
         }

@@ -235,7 +235,7 @@ mod tests {
         let (mut frame, mut bytes) = (table.frame(), Vec::new());
         frame.columns.retain(|(name, _)| name != "rate_bps");
         crate::parquet::write(&frame, &mut bytes).unwrap();
-        let old = PortTable::read(bytes, Path::new("ports.parquet")).unwrap();
+        let old = PortTable::read(bytes, Path::new("port_samples.parquet")).unwrap();
         assert_eq!(old.rows, table.rows);
         assert!(old.ports.iter().all(|port| port.rate_bps.is_none()));
     }

@@ -1,4 +1,4 @@
-//! `ports.parquet`: one row a sample of a port's queues, in order of time, then link.
+//! `port_samples.parquet`: one row a sample of a port's queues, in order of time, then link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `rates.parquet`: one row a sample of a flow, in order of time, then flow. A flow is sampled while it is active:
+//! `flow_samples.parquet`: one row a sample of a flow, in order of time, then flow. A flow is sampled while it is active:
 //! from its start until its completion.
 
 use std::collections::BTreeSet;

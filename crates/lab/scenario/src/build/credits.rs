@@ -29,10 +29,10 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, buffers: SwitchBuffers) -> Res
     }
     let Some(law) = scheme.credit_law() else { return Ok(()) };
     let fault = |what: &str| SpannedError::new(law.origin, format!("{} {what}", law.title()));
-    if host.path != LoadBalancingConfig::Ecmp {
+    if host.load_balancing != LoadBalancingConfig::Ecmp {
         return Err(fault("needs its credits and its data on one path")
             .label("sends credits")
-            .help("give its `host`, or [host] where that has no `path`, path = \"ecmp\""));
+            .help("give its `host`, or [host] where that has no `load_balancing`, load_balancing = \"ecmp\""));
     }
     if host.coding.as_ref().is_some() {
         return Err(fault("asks for a credit a packet of data, and has none for parity")
@@ -82,7 +82,7 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
             .label("expected 0, or [host] acks = \"all\""));
         }
     }
-    let sampled = &config.series.flows;
+    let sampled = &config.monitor.flows;
     if **sampled != FlowChoice::None {
         return Err(SpannedError::new(sampled.origin, "series of flows are of what is acknowledged, and nothing is")
             .label("expected \"none\", or [host] acks = \"all\""));

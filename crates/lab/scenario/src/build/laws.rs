@@ -11,7 +11,7 @@ use crate::config::{Config, LawName, Scheme, Setting};
 use crate::decode::Located;
 use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
-use crate::law_plan::{ExternalLaw, LawPlan, PlannedLaw};
+use crate::law_plan::{ExternalLawPlan, LawPlan, PlannedLaw};
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
 const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
@@ -65,10 +65,10 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
     let planned = |(class, law): (FlowClass, &Located<LawName>)| match &law.value {
         LawName::Known(kind) => Ok(PlannedLaw::Known(*kind, settings(class, *kind)?)),
         LawName::Brought(name) => {
-            let law = config.laws.brought(name, SourceSpan::NOWHERE)?;
+            let law = config.external_laws.brought(name, SourceSpan::NOWHERE)?;
             let params = law.with(name, &scheme.written(class, name))?;
             let (language, sha256) = (law.language.value.clone(), law.sha256.value.clone());
-            Ok(PlannedLaw::Brought(ExternalLaw { name: Arc::clone(name), language, sha256, params }))
+            Ok(PlannedLaw::Brought(ExternalLawPlan { name: Arc::clone(name), language, sha256, params }))
         }
     };
     Ok(LawPlan::new([planned(intra)?, planned(inter)?]))
@@ -76,8 +76,8 @@ pub(super) fn plan(config: &Config, scheme: &Scheme, network: &Network) -> Resul
 
 /// Warnings that name the external laws of a run.
 pub(super) fn warnings(plan: &LawPlan) -> Vec<String> {
-    let said = |law: &ExternalLaw| {
-        let ExternalLaw { name, language, sha256, .. } = law;
+    let said = |law: &ExternalLawPlan| {
+        let ExternalLawPlan { name, language, sha256, .. } = law;
         format!("{name} is an external law in {language} (SHA-256 {}...), not part of Narrows", &sha256[..12])
     };
     plan.brought().map(said).collect()

@@ -109,13 +109,13 @@ impl Run {
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
         let buffers = if sharing.is_some() { SwitchBuffers::Shared } else { SwitchBuffers::PerPort };
-        let ties = config.clock.ties(buffers)?;
+        let ties = config.clock.tie_break(buffers)?;
         if ties == TieBreak::Scheduled && host.jitter.as_ref().is_some() {
             return Err(SpannedError::new(
                 host.jitter.origin,
                 "the order of what was scheduled knows no delays in hosts",
             )
-            .label("not with ties = \"scheduled\" of [clock]"));
+            .label("not with tie_break = \"scheduled\" of [clock]"));
         }
         credits::check(scheme, &host, buffers)?;
         credits::check_acks(config, scheme, &host)?;
@@ -202,7 +202,7 @@ impl Run {
             late: _,
         } = self.flows(&ground, &coding, keeps)?;
         let series =
-            series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
+            series::series(&config.monitor, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let plan = laws::plan(config, scheme, &network)?;
         credits::check_retries(scheme, &flows, &classes, &survey)?;
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
@@ -381,7 +381,7 @@ impl Drafted {
                 size: draft.size,
                 start,
                 kind: class as u16,
-                class: treatment.class,
+                class: treatment.traffic_class,
                 on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
                 coded,
                 kept: treatment.kept && keeps[usize::from(!same)],
@@ -547,7 +547,7 @@ fn unused_sizes(host: &HostConfig, laws: &LawPlan) -> Option<String> {
         both => format!("laws {} do not", both.join(" and ")),
     };
     Some(format!(
-        "hosts know how long flows are (host.known_sizes), and nothing uses it: the {do_not} (strait does), and \
+        "hosts know how long flows are (host.size_aware), and nothing uses it: the {do_not} (strait does), and \
          host.initial_quantum is 0"
     ))
 }
@@ -588,7 +588,7 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
         if by_receivers && host.cnp.is_none() {
             said.push(format!(
                 "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
-                 cnp = \"50us\""
+                 cnp_interval = \"50us\""
             ));
         }
         let told = hears_marks || by_receivers;

@@ -10,8 +10,8 @@ use units::{Bytes, Frac, PrecomputedRate, Rate, Span};
 
 use super::switches::Sharing;
 use crate::config::{
-    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, InterPair, PortPatch,
-    Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
+    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, FlowChoice, Headroom, Host, InterPair,
+    PortClassOverrides, Scheme, SingleSwitch, SwingTable, SwitchBuffers, Topology,
 };
 use crate::decode::Located;
 use crate::error::SpannedError;
@@ -36,7 +36,7 @@ pub(crate) struct NetworkInputs<'a> {
 
 /// Conditions under which the ports of a switch decide alone.
 pub(super) const ALONE: &str =
-    "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [series] no predictors";
+    "give the scheme switch = \"off\", no `lscc` and no law that reads reports, and [monitor] no predictors";
 
 /// Returns whether the ports of a switch decide together, because it shares a buffer, reports its queues or has
 /// controllers.
@@ -44,7 +44,7 @@ pub(super) fn ports_decide_together(config: &Config, scheme: &Scheme, buffers: S
     buffers == SwitchBuffers::Shared
         || scheme.reads_reports()
         || scheme.lscc.is_some()
-        || *config.series.predictors != FlowChoice::None
+        || *config.monitor.predictors != FlowChoice::None
 }
 
 impl NetworkInputs<'_> {
@@ -75,7 +75,7 @@ impl NetworkInputs<'_> {
     fn port_with(
         &self,
         class: LinkClass,
-        patch: Option<&PortPatch>,
+        patch: Option<&PortClassOverrides>,
         rate: Rate,
         delay: Span,
     ) -> Result<PortConfig, SpannedError> {
@@ -184,7 +184,7 @@ impl NetworkInputs<'_> {
     /// other, in picoseconds.
     fn sending(&self, rates: &[Rate]) -> u64 {
         let host = &self.config.host;
-        let data = u32::from(host.payload.get()) + u32::from(*host.header);
+        let data = u32::from(host.mss.get()) + u32::from(*host.header);
         let ack = u32::from(host.ack_size.get());
         let tick = self.config.clock.tick();
         let one = |rate, size| tick.service_ps(rate, PrecomputedRate::new(rate), size);

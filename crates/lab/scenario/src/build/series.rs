@@ -6,14 +6,14 @@ use experiment::{FlowId, HostConfig, SeriesConfig};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
 use units::Span;
 
-use crate::config::{FlowChoice, Series, Tier};
+use crate::config::{FlowChoice, Monitor, Tier};
 use crate::decode::Located;
 use crate::error::SpannedError;
 use crate::index::index32;
 
-/// Resolves the names of `[series]`.
+/// Resolves the names of `[monitor]`.
 pub(crate) fn series(
-    series: &Series,
+    series: &Monitor,
     network: &Network,
     receivers: &[HostId],
     host: &HostConfig,
@@ -72,7 +72,7 @@ pub(crate) fn series(
     if samples > MAX_SAMPLES {
         return Err(SpannedError::new(
             series.flows.origin,
-            format!("[series] would take up to {samples} samples by the stop"),
+            format!("[monitor] would take up to {samples} samples by the stop"),
         )
         .label(format!("at most {MAX_SAMPLES}: choose fewer flows or ports"))
         .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", series.interval)));

@@ -5,7 +5,7 @@ use fabric::{IngressLimit, Link, LinkClass, LinkId, Network, NetworkError, NodeI
 use laws::lscc::{CalculationParams, LimitingParams};
 use units::{Bytes, Rate, Span};
 
-use crate::config::{Auto, Config, Lscc, OffOr, PortReports, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
+use crate::config::{Auto, Config, Lscc, OffOr, PortReports, Scheme, Switch, SwitchOverrides, SwitchSettings, Tier};
 use crate::decode::Located;
 use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
@@ -13,7 +13,7 @@ use crate::index::index32;
 /// The switches of a scheme that share their buffers.
 pub(crate) struct Sharing<'a> {
     table: std::borrow::Cow<'a, Switch>,
-    over: Option<&'a SwitchOver>,
+    over: Option<&'a SwitchOverrides>,
     /// Set if packets request reports.
     reports: PortReports,
 }
@@ -75,7 +75,7 @@ impl<'a> Sharing<'a> {
     /// Lets the switches of a network share their buffers; relays do already, in their own way. Takes the marks from
     /// those that are not to set any.
     pub(crate) fn lay(&self, network: Network) -> Result<Network, NetworkError> {
-        let network = network.without_marks(|network, node| !self.settings(tier(network, node)).marks)?;
+        let network = network.without_marks(|network, node| !self.settings(tier(network, node)).ecn_marking)?;
         Ok(network.sharing(|network, node| {
             let settings = || self.settings(tier(network, node)).config(self.reports);
             Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
@@ -173,10 +173,10 @@ pub(crate) fn modules(
         let link = LinkId(index32(index));
         let limiting = LimitingParams {
             reference: lscc.near_q_ref.unwrap_or(*lscc.q_ref),
-            interval: *lscc.interval,
+            interval: *lscc.notify_interval,
             long_flow,
-            reset: lscc.reset.map_or(*lscc.period, |at: Located<Span>| *at),
-            size: lscc.size.get().into(),
+            reset: lscc.mark_timeout.map_or(*lscc.period, |at: Located<Span>| *at),
+            size: lscc.notification_size.get().into(),
             telemetry: lscc.telemetry,
         };
         let calculation = CalculationParams {
@@ -300,6 +300,6 @@ fn too_small(
     }
     fault
         .at_least(config.topology.origin)
-        .help("raise [switch] buffer, or lower `headroom` of [port] or of a link class such as [port.inter], or `reserve`")
+        .help("raise [switch] buffer, or lower `headroom` of [port] or of a link class such as [port.inter], or `reserved`")
         .help("the headroom of a cable grows with its rate and its delay: twice their product at least")
 }

@@ -8,7 +8,7 @@ use fabric::{Limit, LinkClass, LinkId, Network, NodeKind, PortConfig};
 use units::{Bytes, Rate, Span};
 
 use crate::class::FlowClass;
-use crate::config::{Config, Ecn, PortOver, PortPatch, Scheme};
+use crate::config::{Config, Ecn, PortClassOverrides, PortOverrides, Scheme};
 use crate::law_plan::LawPlan;
 use crate::run::Run;
 use crate::survey::Survey;
@@ -134,8 +134,8 @@ fn dynamic(shared: Bytes, alpha: u64) -> Bytes {
 fn key(config: &Config, scheme_name: &str, scheme: &Scheme, class: LinkClass, name: &str) -> String {
     let over = scheme.port.as_ref();
     let of_scheme = format!("schemes.{scheme_name}.port");
-    let is_set = |patch: &PortPatch| if name == "ecn" { patch.ecn.is_some() } else { patch.phantom.is_some() };
-    let is_over = |over: &PortOver| if name == "ecn" { over.ecn.is_some() } else { over.phantom.is_some() };
+    let is_set = |patch: &PortClassOverrides| if name == "ecn" { patch.ecn.is_some() } else { patch.phantom.is_some() };
+    let is_over = |over: &PortOverrides| if name == "ecn" { over.ecn.is_some() } else { over.phantom.is_some() };
     if over.and_then(|over| over.of_class(class)).is_some_and(is_set) {
         format!("{of_scheme}.{}.{name}", class.name())
     } else if config.port.of_class(class).is_some_and(is_set) {

@@ -17,7 +17,7 @@ use crate::tree::{Node, Value};
 pub enum LawName {
     /// A law of the catalog.
     Known(LawKind),
-    /// One of `[laws]`.
+    /// One of `[external_laws]`.
     Brought(Arc<str>),
 }
 
@@ -81,7 +81,7 @@ fn is_brought(name: &str) -> bool {
 
 table! {
     /// A law that the calling program supplies. The Python package writes the table; the command has no such laws.
-    BroughtLaw {
+    ExternalLaw {
         /// Programming language of its source: 1 to 32 letters, digits, spaces and `+`, `#`, `.`, `-`.
         language: Located<String>;
         /// SHA-256 of its source in hexadecimal: a changed law is another run.
@@ -91,7 +91,7 @@ table! {
     }
 }
 
-impl BroughtLaw {
+impl ExternalLaw {
     /// Its parameters as a JSON object: the defaults, and over them those that a scheme sets.
     pub(crate) fn with(&self, name: &str, set: &NamedValues<Node>) -> Result<Json, SpannedError> {
         let mut all: serde_json::Map<String, Json> =
@@ -147,7 +147,7 @@ fn is_language(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(accepted)
 }
 
-impl NamedValues<BroughtLaw> {
+impl NamedValues<ExternalLaw> {
     /// Refuses laws that schemes could not name, and parameters of unknown kinds.
     pub(crate) fn check(&self) -> Result<(), SpannedError> {
         for (name, law) in &self.0 {
@@ -183,7 +183,7 @@ impl NamedValues<BroughtLaw> {
     }
 
     /// The law of that name; a fault at `origin` if it is not declared.
-    pub(crate) fn brought(&self, name: &str, origin: SourceSpan) -> Result<&BroughtLaw, SpannedError> {
+    pub(crate) fn brought(&self, name: &str, origin: SourceSpan) -> Result<&ExternalLaw, SpannedError> {
         self.get(name).ok_or_else(|| {
             let known = law_names().map(str::to_owned).chain(self.iter().map(|(name, _)| name.to_owned()));
             let known: Vec<String> = known.collect();

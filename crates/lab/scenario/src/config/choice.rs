@@ -5,11 +5,11 @@ use units::{Bytes, Span};
 
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::coding::CodingTable;
-use super::failure::BurstTable;
+use super::failure::LossBursts;
 use super::host::{JitterTable, OnRampTable, TcpTable};
 use super::lscc::SwingTable;
-use super::switch::{PfcTable, SwitchOver};
-use super::trim::TrimTable;
+use super::switch::{PfcTable, SwitchOverrides};
+use super::trim::Trimming;
 use crate::decode::{Changes, Field, unexpected};
 use crate::error::SpannedError;
 use crate::quantity::Decimal;
@@ -120,8 +120,8 @@ or_word! {
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or a table such as { threshold = \"30us\" }";
     OffOr<JitterTable> as Off or On, "off", "\"off\" or a table such as { mean = \"1us\" }";
-    OffOr<BurstTable> as Off or On, "off", "\"off\" or a table such as { rates = [0.0003, 0.00007] }";
-    OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
+    OffOr<LossBursts> as Off or On, "off", "\"off\" or a table such as { rates = [0.0003, 0.00007] }";
+    OffOr<SwitchOverrides> as Off or On, "off", "\"off\" or a table with keys of [switch]";
 }
 
 impl Field for OffOr<TcpTable> {
@@ -186,6 +186,6 @@ or_table! {
     SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
     CoDelTable, "true, false or { target = \"50us\", interval = \"1ms\" }";
     FqCoDelTable, "true, false or { target = \"50us\", interval = \"1ms\", quantum = 4160 }";
-    TrimTable, "true, false or { header = 64, control = \"1MB\" }";
+    Trimming, "true, false or { header = 64, control_buffer = \"1MB\" }";
     PfcTable, "true, false or { frame = 64, relay = false }";
 }

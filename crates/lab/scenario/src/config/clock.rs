@@ -9,11 +9,11 @@ use crate::error::SpannedError;
 
 words! {
     /// Rounding of a time that is a whole number of ticks.
-    WholeWord, "\"kept\" or \"short\"" {
+    ExactTicks, "\"keep\" or \"round-down-one\"" {
         /// Unchanged.
-        Kept = "kept",
+        Keep = "keep",
         /// One tick less.
-        Short = "short",
+        RoundDownOne = "round-down-one",
     }
 }
 
@@ -34,14 +34,14 @@ table! {
         /// rounded down to whole multiples of it. `1ns` for simulators in whole nanoseconds. `off`: exact, in
         /// picoseconds.
         tick: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
-        /// Rounding of such a time that is a whole number of ticks. `kept`: it is unchanged. `short`: it loses a tick,
+        /// Rounding of such a time that is a whole number of ticks. `keep`: it is unchanged. `round-down-one`: it loses a tick,
         /// as in old versions of ns-3, whose conversion from floating point truncates what a double cannot represent.
-        whole: Located<WholeWord> = Located::default_of(WholeWord::Kept);
+        exact_ticks: Located<ExactTicks> = Located::default_of(ExactTicks::Keep);
         /// Order of packets that arrive at a switch at the same time. `input`: by input. `scheduled`: by scheduling, as
         /// with one FIFO event queue: the packet that began to leave its sender first, and among packets that began
         /// together the one that follows from the earlier event. `scheduled` is for switches that share their buffer,
         /// and slower.
-        ties: Located<TiesWord> = Located::default_of(TiesWord::Input);
+        tie_break: Located<TiesWord> = Located::default_of(TiesWord::Input);
     }
 }
 
@@ -52,8 +52,8 @@ impl Clock {
             return Err(SpannedError::new(self.tick.origin, "a clock whose ticks take no time at all")
                 .label("expected a time such as \"1ns\", or \"off\""));
         }
-        if *self.whole == WholeWord::Short && self.tick.value().is_none() {
-            return Err(SpannedError::new(self.whole.origin, "whole numbers of ticks without ticks")
+        if *self.exact_ticks == ExactTicks::RoundDownOne && self.tick.value().is_none() {
+            return Err(SpannedError::new(self.exact_ticks.origin, "whole numbers of ticks without ticks")
                 .label("needs tick in [clock]")
                 .help("add tick = \"1ns\""));
         }
@@ -65,13 +65,13 @@ impl Clock {
     /// # Errors
     /// If buffers are not shared and the order is `scheduled`: only shared-buffer switches keep the state that this order
     /// depends on.
-    pub(crate) fn ties(&self, buffers: SwitchBuffers) -> Result<TieBreak, SpannedError> {
-        if *self.ties == TiesWord::Input {
+    pub(crate) fn tie_break(&self, buffers: SwitchBuffers) -> Result<TieBreak, SpannedError> {
+        if *self.tie_break == TiesWord::Input {
             return Ok(TieBreak::Input);
         }
         if buffers == SwitchBuffers::PerPort {
             return Err(SpannedError::new(
-                self.ties.origin,
+                self.tie_break.origin,
                 "the order of what was scheduled is that of switches that share their buffer",
             )
             .label("needs [switch]")
@@ -82,7 +82,7 @@ impl Clock {
 
     /// The tick.
     pub(crate) fn tick(&self) -> Tick {
-        let short = *self.whole == WholeWord::Short;
+        let short = *self.exact_ticks == ExactTicks::RoundDownOne;
         self.tick.value().map_or(Tick::NONE, |span| Tick::new(span, short))
     }
 }

@@ -31,11 +31,11 @@ words! {
 
 words! {
     /// Trigger of a sender's retransmission for a block.
-    ResendWord, "\"asked\" or \"known\"" {
+    RetransmitWord, "\"on-nack\" or \"on-loss\"" {
         /// A NACK or a retransmission timeout.
-        Asked = "asked",
+        OnNack = "on-nack",
         /// Also more losses than parity can repair.
-        Known = "known",
+        OnLoss = "on-loss",
     }
 }
 
@@ -54,15 +54,15 @@ table! {
         /// queues of the forward path, plus the time that a block takes on the narrowest link of all equal paths.
         block_timer: Auto<Span> = Auto::Auto;
         /// `timer`: a receiver sends a NACK for a block when its timer expires. `gaps`: also as soon as later packets
-        /// on the same subflows show that more are missing than parity can repair; not with `path = "spray"` or
+        /// on the same subflows show that more are missing than parity can repair; not with `load_balancing = "spray"` or
         /// `"reps"`.
         nack: Located<NackWord> = Located::default_of(NackWord::Timer);
-        /// `asked`: packets of a block are retransmitted on a NACK or a retransmission timeout. `known`: also as soon
+        /// `on-nack`: packets of a block are retransmitted on a NACK or a retransmission timeout. `on-loss`: also as soon
         /// as the sender has declared more packets lost than parity can repair.
-        resend: ResendWord = ResendWord::Asked;
+        retransmit: RetransmitWord = RetransmitWord::OnNack;
         /// Adds to each ACK which of the eight packets before its own on the subflow arrived. Without it, as in the
         /// paper, a packet whose ACK is lost counts as lost for the law.
-        history: Located<bool> = Located::default_of(false);
+        ack_history: Located<bool> = Located::default_of(false);
     }
 }
 
@@ -90,19 +90,19 @@ impl CodingTable {
             return Err(SpannedError::new(key, "go-back-n takes packets in order only, so no block can lack one")
                 .label("needs recovery = \"selective\""));
         }
-        if *self.history && ack_every > 1 {
+        if *self.ack_history && ack_every > 1 {
             return Err(SpannedError::new(
-                self.history.origin,
+                self.ack_history.origin,
                 "only an acknowledgement of one packet has room for a history",
             )
             .label("needs ack_every = 1"));
         }
         if *self.nack == NackWord::Gaps && matches!(path, LoadBalancing::PerPacket(_) | LoadBalancing::Reps(_)) {
             return Err(SpannedError::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
-                .label("expected \"timer\" with path = \"spray\" or \"reps\""));
+                .label("expected \"timer\" with load_balancing = \"spray\" or \"reps\""));
         }
         let by_number = [
-            (*self.history, self.history.origin, "history = false"),
+            (*self.ack_history, self.ack_history.origin, "ack_history = false"),
             (*self.nack == NackWord::Gaps, self.nack.origin, "nack = \"timer\""),
         ];
         for (tells_by_number, origin, needed) in by_number {
@@ -120,8 +120,8 @@ impl CodingTable {
             code: FlowCoding { data: self.data.get(), parity: self.parity.get(), tail: self.tail.value() },
             block_timer: self.block_timer.value(),
             gaps: *self.nack == NackWord::Gaps,
-            eager: self.resend == ResendWord::Known,
-            history: *self.history,
+            eager: self.retransmit == RetransmitWord::OnLoss,
+            history: *self.ack_history,
         }
     }
 }

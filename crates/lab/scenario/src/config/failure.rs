@@ -59,7 +59,7 @@ impl Failure {
 
 table! {
     /// Burst losses: each group of consecutive data packets at a port loses one, two, ..., with these probabilities.
-    BurstTable {
+    LossBursts {
         /// Data packets of a group, from 1 to 64.
         group: Located<NonZeroU32> = Located::default_of(TEN);
         /// Probabilities that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, with a
@@ -73,7 +73,7 @@ const TEN: NonZeroU32 = match NonZeroU32::new(10) {
     None => NonZeroU32::MIN,
 };
 
-impl BurstTable {
+impl LossBursts {
     /// Returns the simulator's settings.
     pub(crate) fn bursts(&self) -> Result<Bursts, SpannedError> {
         let group = self.group.get();

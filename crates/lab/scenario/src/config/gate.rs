@@ -130,7 +130,7 @@ pub(super) fn gate(
         (XonThreshold::At(xon), XoffThreshold::Alpha(_)) => {
             return Err(SpannedError::new(xon.origin, "`xon` needs `xoff`: a multiple of what is left is no size")
                 .label("without `xoff`")
-                .help("beside `alpha`, say how much less is held: hysteresis = \"3KiB\""));
+                .help("with `alpha`, give the decrease instead: xon_offset = \"3KiB\""));
         }
     };
     Ok(IngressLimit { off: limit, hysteresis, headroom: headroom.bytes(cable) })

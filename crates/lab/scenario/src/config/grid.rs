@@ -1,4 +1,4 @@
-//! `[grid]`, `[[points]]`, `[sample]`, `[variants.*]`, `[scale.*]` and `[[cause]]`: values that replace others.
+//! `[grid]`, `[[points]]`, `[random_points]`, `[variants.*]`, `[scale.*]` and `[[cause]]`: values that replace others.
 
 use std::num::NonZeroU32;
 
@@ -96,8 +96,8 @@ impl Field for SampleValues {
 }
 
 table! {
-    /// `[sample]`: points that are drawn. Every one is a run of every scheme, at each point of `[grid]`.
-    Sample {
+    /// `[random_points]`: points that are drawn. Every one is a run of every scheme, at each point of `[grid]`.
+    RandomPoints {
         /// Number of points. Identical points are run once.
         points: NonZeroU32;
         /// Sampling method. `sobol`: quasi-random, by Sobol's sequence with Owen's scrambling, which fills the space

@@ -105,7 +105,7 @@ table! {
         /// Applies `threshold` to the queueing delay: to the one-way delay over the base one-way delay of a flow's own
         /// path, over the routes that hold when a packet leaves. For paths as different as those inside and between
         /// datacenters.
-        over_base: bool = false;
+        on_queueing_delay: bool = false;
         /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
         gain: Located<Share> = Located::default_of(Share(Decimal::new(625, 4)));
         /// Strawman: holds are not corrected for the lag of feedback (the paper's equation 2).
@@ -115,7 +115,7 @@ table! {
         /// Size of an OR-ACK on the wire, in bytes.
         ack_size: NonZeroU16 = OR_ACK;
         /// Starts a flow with the state that the last OR-ACK from its receiver left at its host.
-        memory: bool = false;
+        reuse_last_or_ack: bool = false;
     }
 }
 
@@ -173,7 +173,7 @@ layered! {
     /// Settings of all hosts.
     Host {
         /// Payload of a full packet, in bytes; with the header at most 65535.
-        payload: Located<NonZeroU16> = Located::default_of(PAYLOAD);
+        mss: Located<NonZeroU16> = Located::default_of(PAYLOAD);
         /// Header of a data packet, in bytes.
         header: Located<u16> = Located::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
@@ -186,25 +186,25 @@ layered! {
         /// path drawn for each packet (RPS). `unolb`: subflows in turn, each on a path that it leaves after losses.
         /// `plb`: one path per flow, another one on congestion. `reps`: each packet takes the entropy of a packet that
         /// was acknowledged without a mark, or draws one. The last three also as tables with a `kind`.
-        path: LoadBalancingConfig = LoadBalancingConfig::Ecmp;
+        load_balancing: LoadBalancingConfig = LoadBalancingConfig::Ecmp;
         /// Number of paths from which `spray` and `reps` draw.
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
         coding: Located<OffOr<CodingTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
-        reordering: Auto<Span> = Auto::Auto;
+        reorder_window: Auto<Span> = Auto::Auto;
         /// Minimum retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal
         /// paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;
         /// Maximum retransmission timeout.
         rto_max: Span = Span::from_s(4);
         /// Notifies laws of timeouts.
-        timeouts_cut: bool = true;
+        law_sees_timeouts: bool = true;
         /// `flow`: one retransmission timer per flow, which each ACK restarts; it follows the RTT and backs off.
         /// `packet`: one timer per packet, which expires `rto_min` after the packet left (at least 5/4 of the base
         /// RTT), declares that packet alone lost and does not back off. Its automatic length counts queues of the
         /// reverse path only where ACKs wait in them (no `control_priority`).
-        loss_timer: Located<LossTimerWord> = Located::default_of(LossTimerWord::Flow);
+        rto_per: Located<LossTimerWord> = Located::default_of(LossTimerWord::Flow);
         /// `selective`: missing packets are retransmitted. `go-back-n`: receivers accept packets in order only and
         /// request all from the first missing one on.
         recovery: RecoveryWord = RecoveryWord::Selective;
@@ -226,16 +226,16 @@ layered! {
         window_check: WindowWord = WindowWord::Strict;
         /// Minimum time between two congestion notification packets (CNPs) of a flow, which receivers send on marks, or
         /// `off`.
-        cnp: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
+        cnp_interval: Located<OffOr<Span>> = Located::default_of(OffOr::Off);
         /// Size of a CNP on the wire, in bytes.
         cnp_size: NonZeroU16 = ACK_SIZE;
         /// GSO size: payload that a flow passes to the NIC at once and that is held as one; at least one packet.
-        segment: Located<Bytes> = Located::default_of(Bytes::ZERO);
+        gso_size: Located<Bytes> = Located::default_of(Bytes::ZERO);
         /// Payload of one flow that may wait between law and NIC (TCP small queues). `off`: the NIC polls flows in
         /// turn.
-        small_queue: OffOr<Bytes> = OffOr::Off;
+        tsq_limit: OffOr<Bytes> = OffOr::Off;
         /// Paces in the small queue, as Linux's FQ does. The law's RTTs then include the wait there, and On-Ramp's hold
-        /// with it. Needs `small_queue`.
+        /// with it. Needs `tsq_limit`.
         fq: Located<bool> = Located::default_of(false);
         /// Payload sent below which a flow has its turns at the NIC before the others, as new flows have in Linux's FQ
         /// (`initial_quantum` in tc-fq(8)). `window`: the initial window of the flow's law, or its own BDP if that is
@@ -244,7 +244,7 @@ layered! {
         /// Lets hosts know the size of flows, as where applications state the length of their messages. Laws that use
         /// it receive the bytes left (Strait does). `initial_quantum` then gives precedence to flows that have less
         /// than that left to send, in full packets, however much they have sent.
-        known_sizes: bool = false;
+        size_aware: bool = false;
         /// Lets hosts send credits for the data that they are to receive, at their link's rate, in turn to all flows
         /// that request them (RCCC, the receiver's credits of Ultra Ethernet). Not with laws that have credits of their
         /// own, nor coding.
@@ -266,7 +266,7 @@ layered! {
         /// receives.
         rtt_noise: Span = Span::ZERO;
         /// Processing delay of hosts: the time of an arriving packet between the NIC and the transport, such as
-        /// `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
+        /// `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `tie_break = "scheduled"`.
         jitter: Located<OffOr<JitterTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// Behaviour of Linux's TCP in addition to its law. `linux`: all of it. A table switches parts off, such as
         /// `{ hystart = false }`. `off`: none of it. Not for laws that set their own windows in Linux, such as BBR.
@@ -274,7 +274,7 @@ layered! {
         tcp: Located<OffOr<TcpTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
     }    as "As in `[host]`.";
     /// Changes of a scheme to `[host]`: the same keys, without defaults.
-    over HostOver;
+    over HostOverrides;
 }
 
 impl OnRampTable {
@@ -282,14 +282,14 @@ impl OnRampTable {
     fn config(&self, clock_sigma: Span) -> OnRampConfig {
         let (threshold, over_base) = match *self.threshold {
             Auto::Auto => (laws::on_ramp::threshold(clock_sigma, Span::ZERO), true),
-            Auto::Set(span) => (span, self.over_base),
+            Auto::Set(span) => (span, self.on_queueing_delay),
         };
         OnRampConfig {
             params: laws::on_ramp::OnRampParams { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
             over_base,
             ack_every: self.ack_every.get(),
             ack_size: self.ack_size.get().into(),
-            memory: self.memory,
+            memory: self.reuse_last_or_ack,
         }
     }
 }
@@ -318,10 +318,9 @@ impl Host {
     pub(crate) fn check(&self, int: PortReports) -> Result<(), SpannedError> {
         let carried = int == PortReports::Carried;
         let reports = if carried { *self.int_header } else { 0 };
-        let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
+        let wire = u64::from(self.mss.get()) + u64::from(*self.header) + u64::from(reports);
         if wire > 65_535 {
-            let fault =
-                SpannedError::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
+            let fault = SpannedError::new(self.mss.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
             let keys = if carried { "payload, header and int_header" } else { "payload and header" };
             let fault = fault.label(format!("{keys} are at most 65535 together"));
             return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
@@ -331,8 +330,8 @@ impl Host {
                 .label("ack_size and int_header are at most 65535 together")
                 .at_least(self.int_header.origin));
         }
-        if u32::try_from(self.segment.get()).is_err() {
-            return Err(SpannedError::new(self.segment.origin, format!("a segment of {}", *self.segment))
+        if u32::try_from(self.gso_size.get()).is_err() {
+            return Err(SpannedError::new(self.gso_size.origin, format!("a segment of {}", *self.gso_size))
                 .label("expected at most 4294967295 bytes"));
         }
         if let Some(on_ramp) = self.on_ramp.as_ref()
@@ -342,9 +341,9 @@ impl Host {
                 SpannedError::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1")
             );
         }
-        if *self.loss_timer == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
+        if *self.rto_per == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
             return Err(SpannedError::new(
-                self.loss_timer.origin,
+                self.rto_per.origin,
                 "go-back-n sends everything again, so no packet has a timer alone",
             )
             .label("needs recovery = \"selective\""));
@@ -353,17 +352,17 @@ impl Host {
             let what = "a receiver that says only what it misses first takes packets in order only";
             return Err(SpannedError::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
         }
-        self.path.check(self.unfit_for_own_laws())?;
+        self.load_balancing.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
-            let path = self.path.choice(self.entropies);
+            let path = self.load_balancing.choice(self.entropies);
             coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
         }
-        if *self.fq && self.small_queue.value().is_none() {
+        if *self.fq && self.tsq_limit.value().is_none() {
             return Err(SpannedError::new(
                 self.fq.origin,
                 "FQ holds packets back in the small queue, and there is none",
             )
-            .label("needs small_queue, such as \"256KB\""));
+            .label("needs tsq_limit, such as \"256KB\""));
         }
         if self.tcp.as_ref().is_some() {
             let fault = |needed: String| {
@@ -373,8 +372,8 @@ impl Host {
             if self.recovery != RecoveryWord::Selective {
                 return Err(fault("recovery = \"selective\"".to_owned()));
             }
-            if self.path.choice(self.entropies).laws() > 1 {
-                return Err(fault("laws = \"flow\" in path".to_owned()));
+            if self.load_balancing.choice(self.entropies).laws() > 1 {
+                return Err(fault("law_per = \"flow\" in path".to_owned()));
             }
         }
         if let Some(jitter) = self.jitter.as_ref()
@@ -388,7 +387,7 @@ impl Host {
             return Err(SpannedError::new(jitter.mean.origin, message)
                 .label("expected a time over zero and at most 1s, or jitter = \"off\""));
         }
-        for time in [self.cnp, self.clock_resync] {
+        for time in [self.cnp_interval, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {
                 return Err(SpannedError::new(time.origin, "once in no time at all is endlessly often")
                     .label("expected a time over zero, or \"off\""));
@@ -398,7 +397,7 @@ impl Host {
     }
 
     /// With a scheme's changes.
-    pub(crate) fn with(&self, patch: Option<&HostOver>) -> Self {
+    pub(crate) fn with(&self, patch: Option<&HostOverrides>) -> Self {
         let mut host = self.clone();
         if let Some(patch) = patch {
             host.take(patch);
@@ -411,19 +410,19 @@ impl Host {
         let int = int == PortReports::Carried;
         let reports = if int { u32::from(*self.int_header) } else { 0 };
         HostConfig {
-            mss: self.payload.get().into(),
+            mss: self.mss.get().into(),
             header: u32::from(*self.header) + reports,
             ack_size: u32::from(self.ack_size.get()) + reports,
             ack_every: self.ack_every.get(),
             ack_delay: self.ack_delay.value(),
-            path: self.path.choice(self.entropies),
+            path: self.load_balancing.choice(self.entropies),
             coding: self.coding.as_ref().map(CodingTable::config),
-            reordering: self.reordering.value(),
+            reordering: self.reorder_window.value(),
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
             tick: Tick::NONE,
-            timeouts_cut: self.timeouts_cut,
-            loss_timer: match *self.loss_timer {
+            timeouts_cut: self.law_sees_timeouts,
+            loss_timer: match *self.rto_per {
                 LossTimerWord::Flow => LossTimer::Flow,
                 LossTimerWord::Packet => LossTimer::Packet,
             },
@@ -436,17 +435,17 @@ impl Host {
                 WindowOr::Window => InitialQuantum::Window,
                 WindowOr::Set(bytes) => InitialQuantum::Bytes(bytes),
             },
-            known_sizes: self.known_sizes,
+            known_sizes: self.size_aware,
             receiver_credits: *self.receiver_credits,
-            cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
+            cnp: self.cnp_interval.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),
             clocks: Clocks {
                 sigma: self.clock_sigma,
                 drift_ppb: self.clock_drift.0,
                 resync: self.clock_resync.value(),
             },
-            segment: u32::try_from(self.segment.get()).unwrap_or(u32::MAX),
-            small_queue: self.small_queue.value(),
+            segment: u32::try_from(self.gso_size.get()).unwrap_or(u32::MAX),
+            small_queue: self.tsq_limit.value(),
             fq: *self.fq,
             int,
             rtt_noise: self.rtt_noise,
@@ -461,7 +460,7 @@ impl Host {
         let unfit = [
             (self.ack_every.get() > 1, "ack_every = 1"),
             (self.recovery != RecoveryWord::Selective, "recovery = \"selective\""),
-            (self.segment.get() > self.payload.get().into(), "segment = \"0B\""),
+            (self.gso_size.get() > self.mss.get().into(), "gso_size = \"0B\""),
             (*self.receiver_credits, "receiver_credits = false"),
         ];
         unfit.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))

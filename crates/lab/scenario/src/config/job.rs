@@ -191,7 +191,7 @@ table! {
         /// Its name in results, different from those of other jobs and of traffic.
         name: Located<String>;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold its flows, where `[host]` has it.
         on_ramp: bool = true;
         /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
@@ -204,8 +204,8 @@ table! {
         parallel: Parallel = Field::decode(&Node::empty_table())?;
         /// Hosts: as many as there are ranks, or tensor groups with `ranks_per_host`. Ranks fill hosts in this order,
         /// the ranks of a tensor group next to each other.
-        place: Located<PlacementOrder>;
-        /// Shuffles the hosts of `place` by `seed`.
+        placement: Located<PlacementOrder>;
+        /// Shuffles the hosts of `placement` by `seed`.
         shuffle: bool = false;
         /// Seed of what the job draws; if not given, it follows from the scenario's `seed` and the job's number.
         seed: Option<u64> = None;
@@ -215,7 +215,7 @@ table! {
         /// 1, or `tensor`: then a tensor group is one host, and its all-reduces are no flows.
         ranks_per_host: Located<NonZeroU32> = Located::default_of(NonZeroU32::MIN);
         /// The rate between two ranks of a host, in each direction, with `ranks_per_host` over 1.
-        local_rate: Rate = Rate::from_bps(2_400_000_000_000);
+        intra_host_rate: Rate = Rate::from_bps(2_400_000_000_000);
         /// Micro-batches that each copy of the model takes in an iteration.
         micro_batches: Located<NonZeroU32>;
         /// Sequences of a micro-batch.
@@ -238,6 +238,10 @@ table! {
 impl Job {
     /// Returns the options of its flows.
     pub(crate) fn treatment(&self) -> FlowOptions {
-        FlowOptions { class: self.class.0, on_ramp: self.on_ramp, kept: self.connections == Connections::Kept }
+        FlowOptions {
+            traffic_class: self.traffic_class.0,
+            on_ramp: self.on_ramp,
+            kept: self.connections == Connections::Persistent,
+        }
     }
 }

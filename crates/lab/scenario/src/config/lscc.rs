@@ -33,14 +33,14 @@ table! {
         /// Pseudo queue of the near end over which sources are notified (`Q*_ref`); by default `q_ref`.
         near_q_ref: Option<Bytes> = None;
         /// Minimum time between two notifications of one flow.
-        interval: Located<Span> = Located::default_of(Span::from_us(50));
+        notify_interval: Located<Span> = Located::default_of(Span::from_us(50));
         /// Bytes sent below which a flow is notified whether marked or not. `auto`: what the fastest host sends in the
         /// longest base RTT between datacenters.
         long_flow: Auto<Bytes> = Auto::Auto;
         /// Time after which the near end forgets marks; by default `period`.
-        reset: Option<Located<Span>> = None;
+        mark_timeout: Option<Located<Span>> = None;
         /// Size of a notification on the wire, in bytes.
-        size: NonZeroU16 = NOTIFICATION;
+        notification_size: NonZeroU16 = NOTIFICATION;
         /// Sends sources the reports of ports (INT) instead of notifications (HPCC*).
         telemetry: bool = false;
     }
@@ -49,7 +49,7 @@ table! {
 impl Lscc {
     /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), SpannedError> {
-        if let Some(reset) = self.reset
+        if let Some(reset) = self.mark_timeout
             && reset.is_zero()
         {
             return Err(SpannedError::new(reset.origin, "once in no time at all is endlessly often")
@@ -57,7 +57,7 @@ impl Lscc {
         }
         for (time, costs) in [
             (self.period, "each sends a message over the long haul, and one is kept for each in its round trip"),
-            (self.interval, "each sends a notification to every flow that is over its share"),
+            (self.notify_interval, "each sends a notification to every flow that is over its share"),
         ] {
             if *time < SHORTEST {
                 return Err(SpannedError::new(time.origin, format!("once in {} is too often: {costs}", *time))

@@ -29,44 +29,44 @@ use crate::decode::{NamedValues, table};
 use crate::error::SpannedError;
 use crate::tree::Node;
 
-pub use brought::{BroughtLaw, LawName};
+pub use brought::{ExternalLaw, LawName};
 pub use choice::{Auto, OffOr, WindowOr};
-pub use clock::{Clock, TiesWord, WholeWord};
+pub use clock::{Clock, ExactTicks, TiesWord};
 pub use codel::{CoDelTable, FqCoDelTable};
-pub use coding::{CodingTable, NackWord, ResendWord};
+pub use coding::{CodingTable, NackWord, RetransmitWord};
 pub(crate) use credit::CreditLaw;
 pub use credit::{CreditChoice, CreditQueueTable};
-pub use failure::{BurstTable, Failure};
+pub use failure::{Failure, LossBursts};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, XoffThreshold, XonThreshold};
-pub use grid::{Cause, DrawWord, GridValues, Range, Sample, SampleValues, Scale, SpreadWord, Variant};
+pub use grid::{Cause, DrawWord, GridValues, RandomPoints, Range, SampleValues, Scale, SpreadWord, Variant};
 #[cfg(feature = "import")]
 pub(crate) use host::PAYLOAD;
 pub(crate) use host::PortReports;
-pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
+pub use host::{AcksWord, Host, HostOverrides, OnRampTable, RecoveryWord, TcpTable};
 pub use job::{Collectives, ComputeTimes, Job, Model, Outermost, Parallel, PipelineWord, Placed, PlacementOrder};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{LoadBalancingConfig, PathTable, PathWord, PlbTable, RepsTable, RerouteWord, UnoLbTable};
 pub use port::{
-    Ecn, MarkTime, Phantom, PhantomTable, Port, PortBuffer, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
-    Threshold,
+    Ecn, MarkTime, Phantom, PhantomQueue, Port, PortBuffer, PortClassOverrides, PortOverrides, PortSettings,
+    RedMarking, ServiceView, StepMarking, Threshold,
 };
 pub(crate) use scheme::{LAW_PARAMS, law_setting};
 pub use scheme::{LawParams, Scheme, Setting};
-pub use series::{FlowChoice, Series, SizeRange};
+pub use series::{FlowChoice, Monitor, SizeRange};
 pub(crate) use switch::SwitchBuffers;
-pub use switch::{PfcTable, Switch, SwitchBuffer, SwitchOver, SwitchPatch, SwitchSettings, Tier};
+pub use switch::{PfcTable, Switch, SwitchBuffer, SwitchClassOverrides, SwitchOverrides, SwitchSettings, Tier};
 pub(crate) use topology::AttachedHosts;
 pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub(crate) use traffic::FlowOptions;
 pub use traffic::{
-    Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowState,
-    ForeignFormat, HostRef, HostSet, Import, Incast, IntraInterRatio, List, Long, Operation, Pattern, Permutation,
-    Placement, Poisson, RatioOf, Requests, Scope, Traffic,
+    Algorithm, Allreduce, ClosedLoop, Collective, Connections, DataClass, Flow, FlowEvent, FlowEvents, FlowList,
+    FlowState, ForeignFormat, HostRef, HostSet, ImportedTraffic, Incast, IntraInterRatio, LongFlows, Operation,
+    Pattern, Permutation, Placement, Poisson, RatioOf, Requests, Scope, Traffic,
 };
-pub use trim::TrimTable;
+pub use trim::Trimming;
 
 /// The `schema` that this code reads.
 pub const SCHEMA: u64 = 1;
@@ -105,7 +105,7 @@ table! {
         /// Schemes to compare: each is a run. At least one.
         schemes: Located<NamedValues<Scheme>>;
         /// Laws that the calling program supplies (Python), by names that begin with a capital letter.
-        laws: NamedValues<BroughtLaw> = NamedValues::default();
+        external_laws: NamedValues<ExternalLaw> = NamedValues::default();
         /// Traffic: each entry makes flows, all in one run. At least one, or a job.
         traffic: Located<Vec<Located<Traffic>>> = Located::default_of(Vec::new());
         /// Training jobs, all in one run, in addition to the traffic.
@@ -113,7 +113,7 @@ table! {
         /// Links that fail.
         failure: Vec<Located<Failure>> = Vec::new();
         /// Sampling over time.
-        series: Series = crate::decode::Field::decode(&Node::empty_table())?;
+        monitor: Monitor = crate::decode::Field::decode(&Node::empty_table())?;
         /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows, of those
         /// inside or between datacenters, or of the traffic of a name.
         sizes: NamedValues<SizeRange> = NamedValues::default();
@@ -122,7 +122,7 @@ table! {
         /// Points one by one, each with a value for the same keys: every one is a run of every scheme, at each point of `[grid]`.
         points: Vec<Located<NamedValues<Node>>> = Vec::new();
         /// Points that are drawn, random or quasi-random.
-        sample: Option<Sample> = None;
+        random_points: Option<RandomPoints> = None;
         /// More runs of every scheme, each with some keys changed.
         variants: NamedValues<Variant> = NamedValues::default();
         /// Sets of overrides, chosen by `--scale`. Of an experiment (a file with `[paper]`, claims or tables) the file as it stands is the scale `paper`.
@@ -169,10 +169,10 @@ impl Config {
                 .label("zero flows")
                 .help("add an entry such as [[traffic]] with kind = \"incast\", or a [[job]]"));
         }
-        self.laws.check()?;
+        self.external_laws.check()?;
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
-            scheme.check(&self.laws).map_err(|fault| fault.at_least(name.origin))?;
+            scheme.check(&self.external_laws).map_err(|fault| fault.at_least(name.origin))?;
         }
         for (bin, range) in &self.sizes.0 {
             if CLASSES.contains(&bin.as_str()) {
@@ -240,9 +240,9 @@ impl Config {
 
     /// Returns the number of packet classes.
     pub(crate) fn data_classes(&self) -> u64 {
-        let jobs = self.job.iter().map(|job| job.treatment().class);
+        let jobs = self.job.iter().map(|job| job.treatment().traffic_class);
         let classes: std::collections::BTreeSet<u8> =
-            self.traffic.iter().map(|entry| entry.treatment().class).chain(jobs).collect();
+            self.traffic.iter().map(|entry| entry.treatment().traffic_class).chain(jobs).collect();
         classes.len() as u64
     }
 

@@ -1,4 +1,4 @@
-//! `path` of `[host]`: how a flow's packets choose among equal paths.
+//! `load_balancing` of `[host]`: how a flow's packets choose among equal paths.
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
@@ -82,7 +82,7 @@ table! {
         /// receives the feedback of its packets alone, and packets take the next one in turn that may send. Together
         /// they may have as much in flight as that number of flows. Needs selective recovery, `ack_every` = 1 and no
         /// segments; not with `nack` = "gaps" or a history in `coding`.
-        laws: Located<LawsWord> = Located::default_of(LawsWord::Flow);
+        law_per: Located<LawsWord> = Located::default_of(LawsWord::Flow);
     }
 }
 
@@ -181,8 +181,8 @@ impl LoadBalancingConfig {
                 .label(format!("expected 1 to {}", UnoLb::MAX_SUBFLOWS)));
         }
         match unfit {
-            Some(needed) if *uno_lb.laws == LawsWord::Subflow && subflows.get() > 1 => {
-                Err(SpannedError::new(uno_lb.laws.origin, "a law for each subflow deals with each packet alone")
+            Some(needed) if *uno_lb.law_per == LawsWord::Subflow && subflows.get() > 1 => {
+                Err(SpannedError::new(uno_lb.law_per.origin, "a law for each subflow deals with each packet alone")
                     .label(format!("needs {needed}")))
             }
             _ => Ok(()),
@@ -200,7 +200,7 @@ impl LoadBalancingConfig {
                 subflows: uno_lb.subflows.get(),
                 recent: uno_lb.recent.value(),
                 random: uno_lb.reroute == RerouteWord::Random,
-                own_laws: *uno_lb.laws == LawsWord::Subflow,
+                own_laws: *uno_lb.law_per == LawsWord::Subflow,
             }),
             Self::Table(PathTable::Plb(plb)) => LoadBalancing::Plb(Plb {
                 threshold: plb.threshold.0.frac(),

@@ -7,11 +7,11 @@ use units::{Bytes, Frac, Rate, Span, Tick};
 use super::choice::OffOr;
 use super::codel::{CoDelTable, FqCoDelTable};
 use super::credit::CreditChoice;
-use super::failure::BurstTable;
+use super::failure::LossBursts;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, XoffThreshold, XonThreshold, gate};
 use super::layered::layered;
 use super::topology::either;
-use super::trim::TrimTable;
+use super::trim::Trimming;
 use crate::decode::{Changes, Field, Located, table, unexpected, words};
 use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::{Decimal, Share};
@@ -140,7 +140,7 @@ const fn percent(parts: u64) -> Threshold {
 
 table! {
     /// Marking by RED on the queue that a packet finds.
-    Red {
+    RedMarking {
         /// No mark below this queue.
         min: Located<Threshold> = Located::default_of(percent(25));
         /// Every packet is marked from this queue on.
@@ -152,7 +152,7 @@ table! {
 
 table! {
     /// Marking by a step.
-    Step {
+    StepMarking {
         /// Every packet is marked from this queue on, none below.
         step: Located<Threshold>;
     }
@@ -164,9 +164,9 @@ pub enum Ecn {
     /// No marking.
     Off,
     /// Between two thresholds.
-    Red(Red),
+    Red(RedMarking),
     /// From a threshold on.
-    Step(Step),
+    Step(StepMarking),
 }
 
 /// Thresholds of marking, and its probability at the upper one.
@@ -200,8 +200,8 @@ impl Field for Ecn {
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "off" => Ok(Self::Off),
-            Value::Table(_) if node.get("step").is_some() => Step::decode(node).map(Self::Step),
-            Value::Table(_) => Red::decode(node).map(Self::Red),
+            Value::Table(_) if node.get("step").is_some() => StepMarking::decode(node).map(Self::Step),
+            Value::Table(_) => RedMarking::decode(node).map(Self::Red),
             _ => Err(unexpected::<Self>(node)),
         }
     }
@@ -213,7 +213,7 @@ impl Field for Ecn {
         }
     }
     fn schema() -> Json {
-        json!({ "oneOf": [{ "const": "off" }, Red::schema(), Step::schema()] })
+        json!({ "oneOf": [{ "const": "off" }, RedMarking::schema(), StepMarking::schema()] })
     }
     fn changed(&self, changes: &mut Changes) {
         match self {
@@ -226,7 +226,7 @@ impl Field for Ecn {
 
 table! {
     /// A phantom queue: filled by every packet, drained at a part of the line rate, never holding one.
-    PhantomTable {
+    PhantomQueue {
         /// Its occupancy never exceeds this.
         size: Bytes;
         /// Its drain rate as a share of the line rate, over 0 and at most 1.
@@ -246,7 +246,7 @@ pub enum Phantom {
     /// None.
     Off,
     /// A phantom queue with these settings.
-    On(PhantomTable),
+    On(PhantomQueue),
 }
 
 impl Field for Phantom {
@@ -254,7 +254,7 @@ impl Field for Phantom {
     fn decode(node: &Node) -> Result<Self, SpannedError> {
         match &node.value {
             Value::String(word) if word == "off" => Ok(Self::Off),
-            Value::Table(_) => PhantomTable::decode(node).map(Self::On),
+            Value::Table(_) => PhantomQueue::decode(node).map(Self::On),
             _ => Err(unexpected::<Self>(node)),
         }
     }
@@ -265,7 +265,7 @@ impl Field for Phantom {
         }
     }
     fn schema() -> Json {
-        json!({ "oneOf": [{ "const": "off" }, PhantomTable::schema()] })
+        json!({ "oneOf": [{ "const": "off" }, PhantomQueue::schema()] })
     }
     fn changed(&self, changes: &mut Changes) {
         if let Self::On(table) = self {
@@ -286,13 +286,13 @@ words! {
 
 words! {
     /// Contribution of the packet in service to the queue.
-    ServiceView, "\"remainder\", \"whole\" or \"excluded\"" {
-        /// Its remainder.
-        Remainder = "remainder",
+    ServiceView, "\"remaining\", \"all\" or \"none\"" {
+        /// Its remaining bytes.
+        Remaining = "remaining",
         /// All of it, as in htsim.
-        Whole = "whole",
+        All = "all",
         /// No part of it, as in ns-3.
-        Excluded = "excluded",
+        None = "none",
     }
 }
 
@@ -309,7 +309,7 @@ layered! {
         control_priority: bool = false;
         /// Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
         /// Not with `[switch]`, nor where ports report themselves.
-        trim: Located<OffOr<TrimTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
+        trim: Located<OffOr<Trimming>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// CoDel in place of the FIFO. Not with another marking, `control_priority`, `trim`, `credit_queue` or `[switch]`.
         codel: Located<OffOr<CoDelTable>> = Located::default_of(OffOr::Off), "Replaces it whole.";
         /// FQ-CoDel in place of the FIFO; the same limits.
@@ -317,13 +317,13 @@ layered! {
         /// Time of the marking decision: when a packet arrives, on the queue that it finds (`enqueue`), or when it
         /// leaves, on the queue that it leaves behind (`dequeue`).
         mark_at: MarkTime = MarkTime::Enqueue;
-        /// Contribution of the packet in service to the queue: its remainder, all of it (as in htsim) or nothing (as in
+        /// Contribution of the packet in service to the queue: its remaining bytes, all of it (as in htsim) or nothing (as in
         /// ns-3).
-        in_service: ServiceView = ServiceView::Remainder;
+        in_service_bytes: ServiceView = ServiceView::Remaining;
         /// Share of packets that a link loses by chance, under 1.
-        loss: Located<Share> = Located::default_of(Share(Decimal::ZERO));
+        loss_probability: Located<Share> = Located::default_of(Share(Decimal::ZERO));
         /// Burst losses, in addition to `loss`.
-        loss_bursts: OffOr<BurstTable> = OffOr::Off, "Replaces it whole.";
+        loss_bursts: OffOr<LossBursts> = OffOr::Off, "Replaces it whole.";
         /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
         headroom: Headroom = Headroom::Auto;
     }
@@ -334,9 +334,9 @@ layered! {
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
         xoff: Located<Bytes>, "Takes the place of `alpha`.";
         /// With `[switch]`: decrease of what is held after which the sender resumes. Either this or `xon`.
-        hysteresis: Located<Bytes>, "Takes the place of `xon`.";
-        /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
-        xon: Located<Bytes>, "Takes the place of `hysteresis`.";
+        xon_offset: Located<Bytes>, "Takes the place of `xon`.";
+        /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `xon_offset = 3072`.
+        xon: Located<Bytes>, "Takes the place of `xon_offset`.";
     }
     alone {
         /// A credit queue in addition to the data queue, in hosts too. `auto`: where the scheme's laws send credits.
@@ -358,9 +358,9 @@ layered! {
     }
     as "As in `[port]`.";
     /// Changes of a scheme to `[port]`: the same keys, without defaults.
-    over PortOver;
+    over PortOverrides;
     /// Settings of one link class: the keys of `[port]`, without defaults.
-    patch PortPatch;
+    patch PortClassOverrides;
     /// The settings of one port, nothing left open.
     settings PortSettings { off: XoffThreshold, resume: XonThreshold, }
 }
@@ -373,7 +373,7 @@ macro_rules! lay_gate {
         } else if let Some(bytes) = $patch.xoff {
             $settings.off = XoffThreshold::Bytes(bytes);
         }
-        if let Some(bytes) = $patch.hysteresis {
+        if let Some(bytes) = $patch.xon_offset {
             $settings.resume = XonThreshold::Less(bytes);
         } else if let Some(bytes) = $patch.xon {
             $settings.resume = XonThreshold::At(bytes);
@@ -385,7 +385,7 @@ macro_rules! lay_gate {
 macro_rules! check_gate {
     ($table:expr) => {
         either($table.alpha.as_ref(), "alpha", $table.xoff.as_ref(), "xoff")
-            .and_then(|()| either($table.hysteresis.as_ref(), "hysteresis", $table.xon.as_ref(), "xon"))
+            .and_then(|()| either($table.xon_offset.as_ref(), "xon_offset", $table.xon.as_ref(), "xon"))
     };
 }
 
@@ -411,9 +411,9 @@ macro_rules! of_class {
     };
 }
 
-impl PortOver {
+impl PortOverrides {
     /// The settings of a class of links.
-    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortPatch> {
+    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortClassOverrides> {
         of_class!(self, class)
     }
 
@@ -423,7 +423,7 @@ impl PortOver {
     }
 }
 
-impl PortPatch {
+impl PortClassOverrides {
     /// Refuses two keys for one setting.
     pub(crate) fn check(&self) -> Result<(), SpannedError> {
         check_gate!(self)
@@ -432,7 +432,7 @@ impl PortPatch {
 
 impl Port {
     /// The settings of a class of links.
-    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortPatch> {
+    pub(crate) fn of_class(&self, class: LinkClass) -> Option<&PortClassOverrides> {
         of_class!(self, class)
     }
 
@@ -453,35 +453,35 @@ impl Port {
         if self.alpha.is_none() && self.xoff.is_none() {
             self.alpha = Some(Located::default_of(ALPHA));
         }
-        if self.hysteresis.is_none() && self.xon.is_none() {
-            self.hysteresis = Some(Located::default_of(HYSTERESIS));
+        if self.xon_offset.is_none() && self.xon.is_none() {
+            self.xon_offset = Some(Located::default_of(HYSTERESIS));
         }
     }
 
     /// Removes the defaults that [`Port::share`] filled in.
     pub(crate) fn unshare(&mut self) {
         self.alpha = self.alpha.filter(|alpha| alpha.origin != SourceSpan::NOWHERE);
-        self.hysteresis = self.hysteresis.filter(|hysteresis| hysteresis.origin != SourceSpan::NOWHERE);
+        self.xon_offset = self.xon_offset.filter(|hysteresis| hysteresis.origin != SourceSpan::NOWHERE);
     }
 
     /// Returns whether the file has a key that applies only to switches with a shared buffer.
     pub(crate) fn says_gate(&self) -> bool {
-        self.alpha.is_some() || self.xoff.is_some() || self.hysteresis.is_some() || self.xon.is_some()
+        self.alpha.is_some() || self.xoff.is_some() || self.xon_offset.is_some() || self.xon.is_some()
     }
 
     /// The queue of credits under a scheme.
-    pub(crate) fn credit_queue<'a>(&'a self, over: Option<&'a PortOver>) -> &'a CreditChoice {
+    pub(crate) fn credit_queue<'a>(&'a self, over: Option<&'a PortOverrides>) -> &'a CreditChoice {
         over.and_then(|over| over.credit_queue.as_ref()).unwrap_or(&self.credit_queue)
     }
 
     /// Returns whether some buffer is a multiple of a bandwidth-delay product.
-    pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
+    pub(crate) fn asks_for_bdp(&self, over: Option<&PortOverrides>) -> bool {
         LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, PortBuffer::Bdp(_)))
     }
 
     /// The settings of a class under a scheme: the file's, the scheme's, the file's for the class, the scheme's
     /// for the class, each over those before.
-    pub fn settings(&self, class: LinkClass, over: Option<&PortOver>) -> PortSettings {
+    pub fn settings(&self, class: LinkClass, over: Option<&PortOverrides>) -> PortSettings {
         let (off, resume) =
             (XoffThreshold::Alpha(Located::default_of(ALPHA)), XonThreshold::Less(Located::default_of(HYSTERESIS)));
         let mut settings = PortSettings::of(self, off, resume);
@@ -497,7 +497,7 @@ impl Port {
 
 impl PortSettings {
     /// With the settings of one cable.
-    pub(crate) fn with(mut self, patch: Option<&PortPatch>) -> Self {
+    pub(crate) fn with(mut self, patch: Option<&PortClassOverrides>) -> Self {
         if let Some(patch) = patch {
             self.take_patch(patch);
             lay_gate!(self, patch);
@@ -552,7 +552,7 @@ impl PortSettings {
             (marks, "ecn", "ecn = \"off\""),
             (self.phantom != Phantom::Off, "phantom", "phantom = \"off\""),
             (self.mark_at != MarkTime::Enqueue, "mark_at", "mark_at = \"enqueue\""),
-            (self.in_service != ServiceView::Remainder, "in_service", "in_service = \"remainder\""),
+            (self.in_service_bytes != ServiceView::Remaining, "in_service_bytes", "in_service_bytes = \"remaining\""),
             (self.control_priority, "control_priority", "control_priority = false"),
             (self.trim.as_ref().is_some(), "trim", "trim = false"),
         ];
@@ -624,9 +624,9 @@ impl PortSettings {
                 })
             }
         };
-        let loss = self.loss.0.frac();
+        let loss = self.loss_probability.0.frac();
         if loss >= Frac::ONE {
-            return Err(SpannedError::new(self.loss.origin, "a link cannot lose every packet")
+            return Err(SpannedError::new(self.loss_probability.origin, "a link cannot lose every packet")
                 .label("expected a share under 1"));
         }
         let trim = self.trim.as_ref().map(|trim| trim.config(self.trim.origin, buffer, rate)).transpose()?;
@@ -643,13 +643,13 @@ impl PortSettings {
                 MarkTime::Enqueue => MarkAt::Enqueue,
                 MarkTime::Dequeue => MarkAt::Dequeue,
             },
-            in_service: match self.in_service {
-                ServiceView::Remainder => InService::Remainder,
-                ServiceView::Whole => InService::Whole,
-                ServiceView::Excluded => InService::Excluded,
+            in_service: match self.in_service_bytes {
+                ServiceView::Remaining => InService::Remainder,
+                ServiceView::All => InService::Whole,
+                ServiceView::None => InService::Excluded,
             },
             loss,
-            bursts: self.loss_bursts.as_ref().map(BurstTable::bursts).transpose()?,
+            bursts: self.loss_bursts.as_ref().map(LossBursts::bursts).transpose()?,
             gate: gate(self.off, self.resume, self.headroom, cable)?,
             credits: None,
             tick: Tick::NONE,

@@ -10,7 +10,9 @@ use crate::error::{SourceSpan, SpannedError};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{BroughtLaw, HostOver, LawName, Lscc, OffOr, PortOver, PortReports, SwingTable, SwitchOver};
+use super::{
+    ExternalLaw, HostOverrides, LawName, Lscc, OffOr, PortOverrides, PortReports, SwingTable, SwitchOverrides,
+};
 
 /// A law's parameter as the file sets it.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,11 +60,11 @@ table! {
         /// The law of flows between datacenters.
         inter: Option<Located<LawName>> = None;
         /// Changes to `[port]`.
-        port: Option<PortOver> = None;
+        port: Option<PortOverrides> = None;
         /// Changes to `[host]`.
-        host: Option<HostOver> = None;
+        host: Option<HostOverrides> = None;
         /// Changes to `[switch]`; `off`: every port has a queue of its own.
-        switch: Option<OffOr<SwitchOver>> = None;
+        switch: Option<OffOr<SwitchOverrides>> = None;
         /// LSCC's controllers at long-haul links, around any law that receives notifications or marks.
         lscc: Option<Lscc> = None;
         /// SWING's relays in long-haul links, under any law.
@@ -165,7 +167,7 @@ impl Scheme {
     }
 
     /// Refuses laws and parameters that do not exist. `brought` are the laws that the catalog does not have.
-    pub(crate) fn check(&self, brought: &NamedValues<BroughtLaw>) -> Result<(), SpannedError> {
+    pub(crate) fn check(&self, brought: &NamedValues<ExternalLaw>) -> Result<(), SpannedError> {
         let (intra, inter) = self.laws()?;
         let own = if intra == inter { vec![intra] } else { vec![intra, inter] };
         for (name, _) in &self.params.value.0 {

@@ -1,4 +1,4 @@
-//! `[series]` and `[sizes]`: the sampling of ports and flows, and the groups of flows by size.
+//! `[monitor]` and `[sizes]`: the sampling of ports and flows, and the groups of flows by size.
 
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
@@ -48,7 +48,7 @@ impl Field for FlowChoice {
 
 table! {
     /// Sampling over time.
-    Series {
+    Monitor {
         /// Time between samples; zero samples nothing.
         interval: Span = Span::ZERO;
         /// Ports whose queues are sampled and whose pauses are recorded: a link such as `dc0.border>dc1.border#0`

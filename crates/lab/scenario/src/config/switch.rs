@@ -86,14 +86,14 @@ layered! {
         /// Room for all packets that wait in a switch.
         buffer: Located<SwitchBuffer> = Located::default_of(SwitchBuffer::Bytes(Bytes::new(32 << 20)));
         /// Part of `buffer` that is reserved for each ingress port and data class in use.
-        reserve: Located<Bytes> = Located::default_of(Bytes::new(4_096));
+        reserved: Located<Bytes> = Located::default_of(Bytes::new(4_096));
         /// Egress limit, as a multiple of the free shared buffer: a packet is dropped where its egress queue holds this
         /// much, or `off`.
         egress_alpha: Located<OffOr<Decimal>> = Located::default_of(OffOr::Off);
         /// Lets ports report themselves to packets that request it (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
         /// Lets ports of these switches mark; with false none does, whatever `[port]` sets.
-        marks: bool = true;
+        ecn_marking: bool = true;
     }
     open {}
     alone {
@@ -112,9 +112,9 @@ layered! {
     }
     as "As in `[switch]`.";
     /// Changes of a scheme to `[switch]`: the same keys, without defaults.
-    over SwitchOver;
+    over SwitchOverrides;
     /// Settings of one tier of switches: keys of `[switch]`, without defaults.
-    patch SwitchPatch;
+    patch SwitchClassOverrides;
     /// The settings of one switch, nothing left open.
     settings SwitchSettings { pfc: OffOr<PfcTable>, }
 }
@@ -170,7 +170,7 @@ impl Switch {
 
     /// The settings of a tier under a scheme: the file's, the scheme's, the file's for the tier, the scheme's for the
     /// tier, each over those before.
-    pub fn settings(&self, tier: Tier, over: Option<&SwitchOver>) -> SwitchSettings {
+    pub fn settings(&self, tier: Tier, over: Option<&SwitchOverrides>) -> SwitchSettings {
         let pfc = over.and_then(|over| over.pfc.as_ref()).unwrap_or(&self.pfc);
         let mut settings = SwitchSettings::of(self, pfc.clone());
         if let Some(over) = over {
@@ -197,7 +197,7 @@ impl SwitchSettings {
     pub(crate) fn config(&self, reports: PortReports) -> fabric::Switch {
         fabric::Switch {
             buffer: self.buffer.bytes(),
-            reserve: *self.reserve,
+            reserve: *self.reserved,
             egress_alpha: self.egress_alpha.value().map(Decimal::frac),
             pfc: self.pfc.config(),
             int: self.int.value().unwrap_or(reports == PortReports::Carried),

@@ -171,11 +171,11 @@ impl Field for DataClass {
 
 words! {
     /// Connections on which flows start.
-    Connections, "\"new\" or \"kept\"" {
+    Connections, "\"new\" or \"persistent\"" {
         /// Each opens a connection and closes it.
         New = "new",
         /// Connections that earlier flows left.
-        Kept = "kept",
+        Persistent = "persistent",
     }
 }
 
@@ -234,7 +234,7 @@ kinds! {
         /// Many to one.
         Incast(Incast) = "incast",
         /// Chosen pairs.
-        Long(Long) = "long",
+        Long(LongFlows) = "long",
         /// Every host to another.
         Permutation(Permutation) = "permutation",
         /// Random arrivals.
@@ -248,9 +248,9 @@ kinds! {
         /// Iterations of any collective operation.
         Collective(Collective) = "collective",
         /// Flow by flow.
-        List(List) = "list",
+        List(FlowList) = "list",
         /// Another program's file.
-        Import(Import) = "import",
+        Import(ImportedTraffic) = "import",
     }
 }
 
@@ -260,10 +260,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -284,14 +284,14 @@ table! {
 
 table! {
     /// `kind = "long"`: flows between chosen hosts.
-    Long {
+    LongFlows {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -335,10 +335,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -399,10 +399,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -425,7 +425,7 @@ table! {
         /// Start of arrivals.
         start: Span = Span::ZERO;
         /// Duration of arrivals. Either this or `flows`.
-        window: Option<Located<Span>> = None;
+        duration: Option<Located<Span>> = None;
         /// Number of flows that arrive.
         flows: Option<Located<NonZeroU32>> = None;
     }
@@ -437,10 +437,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -455,22 +455,22 @@ table! {
         /// Start of arrivals.
         start: Span = Span::ZERO;
         /// Duration of arrivals. Either this or `requests`.
-        window: Option<Located<Span>> = None;
+        duration: Option<Located<Span>> = None;
         /// Number of requests that arrive.
         requests: Option<Located<NonZeroU32>> = None;
     }
 }
 
 table! {
-    /// `kind = "closed-loop"`: clients read from servers. A client keeps a number of reads outstanding and requests the next one when one is complete, so the load follows from how fast reads are. A read is a flow from the server to the client. The next one on its connection starts when the client has every byte and has computed, one one-way delay later, which its request takes; on a kept connection also not before the server has everything acknowledged.
+    /// `kind = "closed-loop"`: clients read from servers. A client keeps a number of reads outstanding and requests the next one when one is complete, so the load follows from how fast reads are. A read is a flow from the server to the client. The next one on its connection starts when the client has every byte and has computed, one one-way delay later, which its request takes; on a persistent connection also not before the server has everything acknowledged.
     ClosedLoop {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -513,10 +513,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -580,10 +580,10 @@ table! {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -617,14 +617,14 @@ table! {
 
 table! {
     /// `kind = "list"`: flows one by one, from a file or from here.
-    List {
+    FlowList {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -694,14 +694,14 @@ words! {
 
 table! {
     /// `kind = "import"`: traffic of another program, on this scenario's network: the flows that [`narrows import`](import.md) makes of the same file. Assumptions and omissions are notes of `check` and of results.
-    Import {
+    ImportedTraffic {
         /// Its name in results.
         name: Option<String> = None;
         /// The class of its packets at switches that share their buffer, 1 to 7.
-        class: DataClass = DataClass(1);
+        traffic_class: DataClass = DataClass(1);
         /// Lets On-Ramp hold these flows, where `[host]` has it.
         on_ramp: bool = true;
-        /// `new`: each flow opens a connection and closes it. `kept`: a flow reuses a connection that an earlier one of
+        /// `new`: each flow opens a connection and closes it. `persistent`: a flow reuses a connection that an earlier one of
         /// the same two hosts, class and law left and that has nothing to send, with its window and its state of RTTs
         /// and paths; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
@@ -735,7 +735,7 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowOptions {
     /// The class of their packets.
-    pub(crate) class: u8,
+    pub(crate) traffic_class: u8,
     /// On-Ramp may hold their packets.
     pub(crate) on_ramp: bool,
     /// Flows reuse the connections that earlier flows left.
@@ -746,18 +746,18 @@ impl Traffic {
     /// Returns the options of its flows.
     pub(crate) fn treatment(&self) -> FlowOptions {
         let (class, on_ramp, connections) = match self {
-            Self::Incast(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Long(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Permutation(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Poisson(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Requests(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::ClosedLoop(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Allreduce(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Collective(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
-            Self::Import(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Incast(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Long(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Permutation(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Poisson(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Requests(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::ClosedLoop(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Allreduce(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Collective(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::List(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
+            Self::Import(entry) => (entry.traffic_class, entry.on_ramp, entry.connections),
         };
-        FlowOptions { class: class.0, on_ramp, kept: connections == Connections::Kept }
+        FlowOptions { traffic_class: class.0, on_ramp, kept: connections == Connections::Persistent }
     }
 
     /// Its name in results: its own, or its kind.

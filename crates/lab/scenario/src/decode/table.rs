@@ -21,9 +21,14 @@ impl<'a> TableReader<'a> {
         };
         match entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
             None => Ok(Self { entries, origin: node.origin }),
-            Some(entry) => Err(SpannedError::new(entry.key_origin, format!("unknown key `{}`", entry.key))
-                .label("unknown key")
-                .suggest(&entry.key, known.iter().copied())),
+            Some(entry) => {
+                let error =
+                    SpannedError::new(entry.key_origin, format!("unknown key `{}`", entry.key)).label("unknown key");
+                Err(match replacements(&entry.key).find(|key| known.contains(key)) {
+                    Some(key) => error.help(format!("renamed to `{key}`")),
+                    None => error.suggest(&entry.key, known.iter().copied()),
+                })
+            }
         }
     }
 
@@ -37,6 +42,52 @@ impl<'a> TableReader<'a> {
             .label(format!("needs `{key}`"))
             .help(format!("`{key}` is {}", T::EXPECTS))
     }
+}
+
+/// Former keys, and those of other tools, with the key that replaces each. A word may replace several: the table read
+/// decides.
+const RENAMED: &[(&str, &str)] = &[
+    ("laws", "external_laws"),
+    ("series", "monitor"),
+    ("sample", "random_points"),
+    ("payload", "mss"),
+    ("mtu", "mss"),
+    ("path", "load_balancing"),
+    ("timeouts_cut", "law_sees_timeouts"),
+    ("loss_timer", "rto_per"),
+    ("min_rto", "rto_min"),
+    ("reordering", "reorder_window"),
+    ("segment", "gso_size"),
+    ("small_queue", "tsq_limit"),
+    ("known_sizes", "size_aware"),
+    ("cnp", "cnp_interval"),
+    ("over_base", "on_queueing_delay"),
+    ("memory", "reuse_last_or_ack"),
+    ("resend", "retransmit"),
+    ("history", "ack_history"),
+    ("laws", "law_per"),
+    ("law", "law_per"),
+    ("congestion_control", "law"),
+    ("window", "duration"),
+    ("class", "traffic_class"),
+    ("place", "placement"),
+    ("local_rate", "intra_host_rate"),
+    ("whole", "exact_ticks"),
+    ("ties", "tie_break"),
+    ("in_service", "in_service_bytes"),
+    ("hysteresis", "xon_offset"),
+    ("loss", "loss_probability"),
+    ("control", "control_buffer"),
+    ("reserve", "reserved"),
+    ("marks", "ecn_marking"),
+    ("size", "notification_size"),
+    ("interval", "notify_interval"),
+    ("reset", "mark_timeout"),
+];
+
+/// Returns the keys that may have replaced a former key.
+pub(crate) fn replacements(key: &str) -> impl Iterator<Item = &'static str> {
+    RENAMED.iter().filter(move |(old, _)| *old == key).map(|(_, new)| *new)
 }
 
 /// Schema of a key: its name, its schema, the expected kind of value, its documentation, its default, and whether it is

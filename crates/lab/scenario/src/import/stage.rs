@@ -31,7 +31,7 @@ pub(super) struct Stage {
 }
 
 /// Keys that remain in a scenario when its traffic is replaced.
-const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", "schemes", "failure", "series"];
+const KEPT: [&str; 9] = ["seed", "clock", "topology", "port", "switch", "host", "schemes", "failure", "monitor"];
 
 /// The time at which runs end at the earliest.
 const STOP: Span = Span::from_s(10);

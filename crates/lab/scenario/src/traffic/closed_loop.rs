@@ -140,7 +140,7 @@ impl Chain {
             Some(last) => {
                 // A request carries the last acknowledgement of its connection. It is not sent as a packet here, and so may
                 // not be the earlier one.
-                let acknowledged = (entry.connections == Connections::Kept).then_some(Dependency::Complete(last));
+                let acknowledged = (entry.connections == Connections::Persistent).then_some(Dependency::Complete(last));
                 let causes = made.causes.add([Dependency::Received(last)].into_iter().chain(acknowledged));
                 DraftStart::Waits { causes, after: entry.compute }
             }

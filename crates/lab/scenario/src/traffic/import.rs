@@ -4,7 +4,7 @@ use formats::simai::WorkloadOptions;
 use units::Bytes;
 
 use super::{TrafficContext, TrafficFlows, list};
-use crate::config::{Flow, FlowEvents, ForeignFormat, Import};
+use crate::config::{Flow, FlowEvents, ForeignFormat, ImportedTraffic};
 use crate::decode::Located;
 use crate::error::{SourceSpan, SpannedError};
 use crate::foreign::{
@@ -15,7 +15,7 @@ use crate::inputs::Input;
 /// Default of `eager`: sends up to this size have ended once they have begun, as with LogGOPSim's default S.
 const EAGER: Bytes = Bytes::new(65_535);
 
-pub(super) fn make(entry: &Import, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+pub(super) fn make(entry: &ImportedTraffic, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let format = entry.format.value;
     for (key, origin, of) in options(entry) {
         if let Some(origin) = origin.filter(|_| of != format) {
@@ -57,7 +57,7 @@ pub(super) fn make(entry: &Import, ground: &TrafficContext<'_>) -> Result<Traffi
 }
 
 /// Returns the keys that are for one format alone: the place of each, and its format.
-fn options(entry: &Import) -> [(&'static str, Option<SourceSpan>, ForeignFormat); 6] {
+fn options(entry: &ImportedTraffic) -> [(&'static str, Option<SourceSpan>, ForeignFormat); 6] {
     [
         ("files", entry.files.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
         ("groups", entry.groups.as_ref().map(|it| it.origin), ForeignFormat::Chakra),
@@ -69,7 +69,7 @@ fn options(entry: &Import) -> [(&'static str, Option<SourceSpan>, ForeignFormat)
 }
 
 /// The names of the files.
-fn files(entry: &Import) -> Result<Located<Vec<Located<String>>>, SpannedError> {
+fn files(entry: &ImportedTraffic) -> Result<Located<Vec<Located<String>>>, SpannedError> {
     match (&entry.file, &entry.files) {
         (Some(file), None) => Ok(Located { value: vec![file.clone()], origin: file.origin }),
         (None, Some(files)) if !files.is_empty() => Ok(files.clone()),
@@ -84,7 +84,11 @@ fn files(entry: &Import) -> Result<Located<Vec<Located<String>>>, SpannedError> 
 }
 
 /// Reads the files. The scenario may name several of them in one format alone.
-fn traffic(entry: &Import, files: &[Foreign<'_>], groups: Option<Foreign<'_>>) -> Result<ForeignTraffic, SpannedError> {
+fn traffic(
+    entry: &ImportedTraffic,
+    files: &[Foreign<'_>],
+    groups: Option<Foreign<'_>>,
+) -> Result<ForeignTraffic, SpannedError> {
     let Some(&file) = files.first() else {
         return Err(SpannedError::new(SourceSpan::NOWHERE, "this entry names no file"));
     };

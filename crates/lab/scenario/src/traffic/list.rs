@@ -7,7 +7,7 @@ use files::BYTE_ORDER_MARK;
 use units::{Bytes, Span, Time};
 
 use super::{DraftFlow, DraftStart, TrafficContext, TrafficFlows, later};
-use crate::config::{Flow, FlowEvent, FlowState, List};
+use crate::config::{Flow, FlowEvent, FlowList, FlowState};
 use crate::decode::{Field, Located};
 use crate::dependency_cycle::find_dependency_cycle;
 use crate::error::{SourceSpan, SpannedError};
@@ -31,7 +31,7 @@ fn is_list(file: &Looks<'_>) -> bool {
     file.first().split([',', ';', '\t', ' ']).filter(|word| column(word)).count() >= 2
 }
 
-pub(crate) fn make(list: &List, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+pub(crate) fn make(list: &FlowList, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let listed;
     let (flows, origin) = match (&list.flows, &list.file) {
         (Some(flows), None) => (&flows.value, flows.origin),

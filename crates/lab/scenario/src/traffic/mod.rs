@@ -15,7 +15,7 @@ mod import {
     use crate::config::Import;
     use crate::error::SpannedError;
 
-    pub(super) fn make(entry: &Import, _: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+    pub(super) fn make(entry: &ImportedTraffic, _: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
         Err(SpannedError::new(entry.format.origin, WITHOUT_IMPORT))
     }
 }
@@ -42,7 +42,7 @@ pub use poisson::Arrivals;
 pub use requests::Requested;
 
 use crate::class::FlowClass;
-use crate::config::{HostRef, HostSet, Long, Traffic};
+use crate::config::{HostRef, HostSet, LongFlows, Traffic};
 use crate::decode::Located;
 use crate::error::{SourceSpan, SpannedError};
 use crate::index::index32;
@@ -165,7 +165,7 @@ pub(crate) fn make(
     Ok(made)
 }
 
-fn long(long: &Long, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
+fn long(long: &LongFlows, ground: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
     let mut made = TrafficFlows::default();
     let mut start = long.start;
     for pair in long.flows.iter() {

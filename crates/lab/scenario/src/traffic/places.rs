@@ -19,7 +19,7 @@ pub(super) fn hosts(
         for host in part(place, ground)? {
             if std::mem::replace(&mut taken[host.index()], true) {
                 let name = &ground.network.nodes()[ground.network.hosts()[host.index()].index()].name;
-                let fault = SpannedError::new(place.origin, format!("host `{name}` stands twice in `place`"));
+                let fault = SpannedError::new(place.origin, format!("host `{name}` stands twice in `placement`"));
                 return Err(fault.label("expected different hosts"));
             }
             hosts.push(host);

@@ -63,7 +63,7 @@ pub(crate) fn make(
     let gap = mean_gap(poisson, &parts, &ends, ground)?;
     let mut made = TrafficFlows { arrivals: arrivals(index, &parts, gap, &ends, ground), ..TrafficFlows::default() };
     let of_flows = |flows: u64| Span::from_ps(i64::try_from((gap * u128::from(flows)) >> 20).unwrap_or(i64::MAX));
-    let lasts = poisson.window.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
+    let lasts = poisson.duration.map_or_else(|| of_flows(poisson.flows.map_or(0, |it| it.get().into())), |it| it.value);
     let demand = |part: &Arrivals| Demand {
         traffic: index,
         from: ends.from.clone(),
@@ -252,7 +252,7 @@ fn flows(
     places: &ReceiverHosts,
     ground: &TrafficContext<'_>,
 ) -> Result<Vec<DraftFlow>, SpannedError> {
-    let (most, end_ps) = match (poisson.flows, poisson.window) {
+    let (most, end_ps) = match (poisson.flows, poisson.duration) {
         (Some(flows), None) if u128::from(flows.get()) > MAX_FLOWS => {
             return Err(SpannedError::new(flows.origin, format!("{} flows in one entry", flows.get()))
                 .label(format!("expected at most {MAX_FLOWS} flows")));
@@ -305,7 +305,7 @@ fn flows(
         flows.push(DraftFlow { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
     }
     if flows.is_empty()
-        && let Some(window) = poisson.window
+        && let Some(window) = poisson.duration
     {
         let gap = Span::from_ps(i64::try_from(gap >> 20).unwrap_or(i64::MAX));
         return Err(SpannedError::new(

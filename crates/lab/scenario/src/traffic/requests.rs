@@ -76,7 +76,8 @@ pub(crate) fn make(
     let bits = u128::from(per_1000_s) * u128::from(size.get()) * u128::from(fanout) * 8 / 1_000;
     let offered = Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX));
     let of_requests = |count: u64| Span::from_ps(i64::try_from((gap * u128::from(count)) >> 20).unwrap_or(i64::MAX));
-    let lasts = entry.window.map_or_else(|| of_requests(entry.requests.map_or(0, |it| it.get().into())), |it| it.value);
+    let lasts =
+        entry.duration.map_or_else(|| of_requests(entry.requests.map_or(0, |it| it.get().into())), |it| it.value);
     let (from_time, to_time) = (entry.start, later(entry.start, lasts));
     let from = members.clone();
     made.demands = vec![Demand { traffic, from, to: members, class: None, offered, from_time, to_time }];
@@ -109,7 +110,7 @@ fn mean_gap(
 /// Returns the maximum number of requests, and the time at which they end.
 fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
     let most = MAX_FLOWS / u64::from(entry.fanout.get());
-    match (entry.requests, entry.window) {
+    match (entry.requests, entry.duration) {
         (Some(requests), None) if u64::from(requests.get()) > most => Err(SpannedError::new(
             requests.origin,
             format!("{} requests of {} flows", requests.get(), entry.fanout.get()),

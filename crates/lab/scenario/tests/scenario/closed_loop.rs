@@ -64,7 +64,7 @@ fn connections(built: &BuiltRun) -> BTreeMap<u32, Vec<Vec<u32>>> {
 /// acknowledgements are not slower.
 #[test]
 fn reads_one_after_another_take_their_size_over_the_rate_and_a_round_trip_each() {
-    for (connections, think) in [("new", 0), ("kept", 0), ("kept", 700)] {
+    for (connections, think) in [("new", 0), ("persistent", 0), ("persistent", 700)] {
         let keys = format!(
             "clients = [3], servers = [5], size = 40960, reads = 20, start = \"4us\", compute = \"{think}ns\", \
              connections = \"{connections}\""
@@ -109,7 +109,7 @@ fn clients_next_to_each_other_share_a_server() {
 fn a_read_follows_the_one_before_on_its_connection() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
     let keys = "clients = [1], servers = [2], outstanding = 2, reads = 4, size = 1000";
-    let [fresh, kept] = ["new", "kept"].map(|connections| {
+    let [fresh, kept] = ["new", "persistent"].map(|connections| {
         let built = built(&format!("{list}{}", closed(&format!("{keys}, connections = \"{connections}\""))));
         let flow = &built.setup.flows[3];
         (built.setup.causes_of(flow).to_vec(), flow.kept)
@@ -141,7 +141,7 @@ fn sizes_are_drawn_by_connection_and_turn() {
 fn reads_until_the_stop_do_not_end_before_it() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
     for size in [1, 4_096, 100_000, 5_000_000] {
-        let keys = format!("clients = [3,4], servers = [5,6], outstanding = 2, size = {size}, connections = \"kept\"");
+        let keys = format!("clients = [3,4], servers = [5,6], outstanding = 2, size = {size}, connections = \"persistent\"");
         let built = built(&format!("{list}{}", closed(&keys)));
         let reads = 1..built.setup.flows.len() as u32;
         assert_eq!(built.open_ended, [reads]);
@@ -200,7 +200,7 @@ proptest! {
     ) {
         let keys = format!(
             "clients = \"0..{clients}\", servers = \"5..7\", outstanding = {outstanding}, sizes = \"{sizes}\", \
-             connections = \"kept\""
+             connections = \"persistent\""
         );
         let text = format!("seed = {seed}\n{}{}", switch(law, buffer), closed(&keys));
         let built = parse(&text, "test.toml", &Overrides::default()).unwrap().runs()[0].build().unwrap();

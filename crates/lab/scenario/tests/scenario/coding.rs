@@ -1,4 +1,4 @@
-//! `path` and `coding` of `[host]`: keywords, tables, the affected flows, and refused settings.
+//! `load_balancing` and `coding` of `[host]`: keywords, tables, the affected flows, and refused settings.
 
 use flow::{FlowCoding, LoadBalancing, Plb, UnoLb};
 use scenario::{BuiltRun, Error, Overrides, parse};
@@ -31,7 +31,7 @@ fn built(set: &[(&str, &str)]) -> Result<BuiltRun, Error> {
 }
 
 fn path(value: &str) -> LoadBalancing {
-    built(&[("host.path", value)]).unwrap().setup.host.path
+    built(&[("host.load_balancing", value)]).unwrap().setup.host.path
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn paths_are_words_or_tables() {
     let unolb = UnoLb { subflows: 10, recent: None, random: false, own_laws: false };
     assert_eq!(path("unolb"), LoadBalancing::UnoLb(unolb));
     let recent = Some(Span::from_us(30));
-    let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random", laws = "subflow" }"#;
+    let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random", law_per = "subflow" }"#;
     assert_eq!(path(table), LoadBalancing::UnoLb(UnoLb { subflows: 4, recent, random: true, own_laws: true }));
     assert_eq!(path("plb"), LoadBalancing::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 12 }));
     let plb = Plb { threshold: Frac::ratio(1, 4), idle_rounds: 1, rounds: 12 };
@@ -72,7 +72,7 @@ fn flows_between_datacenters_are_coded() {
 
 #[test]
 fn a_late_start_and_other_ways_to_ask() {
-    let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", resend = "known", history = true }"#;
+    let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", retransmit = "on-loss", ack_history = true }"#;
     let coding = built(&[("host.coding", table)]).unwrap().setup.host.coding.unwrap();
     assert_eq!(coding.code, FlowCoding { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
     assert_eq!((coding.block_timer, coding.gaps, coding.eager), (Some(Span::from_us(640)), true, true));
@@ -86,9 +86,9 @@ fn refused(set: &[(&str, &str)], place: &str, names: &[&str]) {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    refused(&[("host.path", "flowlet")], "--set:1:11", &["\"unolb\""]);
-    refused(&[("host.path", "{ kind = \"unolb\", subflows = 65 }")], "--set:1:40", &["65", "64"]);
-    refused(&[("host.path", "{ kind = \"unolb\", subflow = 8 }")], "--set:1:29", &["`subflow`"]);
+    refused(&[("host.load_balancing", "flowlet")], "--set:1:21", &["\"unolb\""]);
+    refused(&[("host.load_balancing", "{ kind = \"unolb\", subflows = 65 }")], "--set:1:50", &["65", "64"]);
+    refused(&[("host.load_balancing", "{ kind = \"unolb\", subflow = 8 }")], "--set:1:39", &["`subflow`"]);
     refused(&[("host.coding", "{ data = 40, parity = 9 }")], "--set:1:22", &["49", "48"]);
     refused(&[("host.coding", "{ data = 0 }")], "--set:1:22", &["255"]);
     refused(&[("host.coding", "{ tail = \"0B\" }")], "--set:1:13", &[]);
@@ -97,29 +97,29 @@ fn what_cannot_be_is_refused() {
         "--set:1:13",
         &["go-back-n", "recovery = \"selective\""],
     );
-    let timer = [("host.loss_timer", "packet"), ("host.recovery", "go-back-n")];
-    refused(&timer, "--set:1:17", &["recovery = \"selective\""]);
-    let gaps = [("host.coding", "{ nack = \"gaps\" }"), ("host.path", "spray")];
+    let timer = [("host.rto_per", "packet"), ("host.recovery", "go-back-n")];
+    refused(&timer, "--set:1:14", &["recovery = \"selective\""]);
+    let gaps = [("host.coding", "{ nack = \"gaps\" }"), ("host.load_balancing", "spray")];
     refused(&gaps, "--set:1:22", &["\"timer\""]);
-    let history = [("host.coding", "{ history = true }"), ("host.ack_every", "2")];
-    refused(&history, "--set:1:25", &["ack_every = 1"]);
-    let own = r#"{ kind = "unolb", laws = "subflow" }"#;
+    let history = [("host.coding", "{ ack_history = true }"), ("host.ack_every", "2")];
+    refused(&history, "--set:1:29", &["ack_every = 1"]);
+    let own = r#"{ kind = "unolb", law_per = "subflow" }"#;
     for (key, value, why) in [
         ("host.ack_every", "2", "ack_every = 1"),
         ("host.recovery", "go-back-n", "recovery = \"selective\""),
-        ("host.segment", "64KB", "segment = \"0B\""),
+        ("host.gso_size", "64KB", "gso_size = \"0B\""),
     ] {
-        refused(&[("host.path", own), (key, value)], "--set:1:36", &[why]);
+        refused(&[("host.load_balancing", own), (key, value)], "--set:1:49", &[why]);
     }
     for (coding, place, why) in [
-        ("{ history = true }", "--set:1:25", "history = false"),
+        ("{ ack_history = true }", "--set:1:29", "ack_history = false"),
         ("{ nack = \"gaps\" }", "--set:1:22", "nack = \"timer\""),
     ] {
-        refused(&[("host.path", own), ("host.coding", coding)], place, &[why]);
+        refused(&[("host.load_balancing", own), ("host.coding", coding)], place, &[why]);
     }
     let huge = [
         ("host.coding", "{ data = 1, parity = 47 }"),
-        ("host.payload", "1"),
+        ("host.mss", "1"),
         ("traffic.0.flows", "[{ src = 0, dst = 2, size = \"1GB\" }]"),
     ];
     refused(&huge, "--set:1:13", &["4294967295"]);

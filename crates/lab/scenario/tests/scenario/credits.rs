@@ -16,7 +16,7 @@ right = 1
 rate = "10Gbps"
 delay = "10ms"
 [host]
-payload = 1460
+mss = 1460
 header = 78
 ack_size = 84
 [schemes.one]
@@ -42,7 +42,7 @@ border_links_per_core = 2
 [port]
 buffer = "100KB"
 [host]
-payload = 1460
+mss = 1460
 header = 78
 ack_size = 84
 ack_every = 8
@@ -112,14 +112,14 @@ fn queues_are_as_the_file_says() {
     assert!(queues(&built).iter().all(Option::is_none));
     assert!(built.warnings.iter().any(|warning| warning.contains("no queue for them")), "{:?}", built.warnings);
     // A packet of another size is another share of the link.
-    let built = run(DUMBBELL, &[("host.payload", "4096")]).unwrap();
+    let built = run(DUMBBELL, &[("host.mss", "4096")]).unwrap();
     assert_eq!(queues(&built)[0].map(|queue| (queue.data, queue.unscheduled)), Some((4_174, Some(Bytes::new(8_348)))));
 }
 
 #[test]
 fn what_cannot_work_is_refused() {
     let cases = [
-        (DUMBBELL, ("host.path", "spray"), "test.toml:15:7", "FlashPass"),
+        (DUMBBELL, ("host.load_balancing", "spray"), "test.toml:15:7", "FlashPass"),
         (DUMBBELL, ("switch.buffer", "1MiB"), "test.toml:15:7", ""),
         (DUMBBELL, ("port.credit_queue", r#"{ burst = "83B" }"#), "--set:1:29", "84 B"),
         (DUMBBELL, ("port.credit_queue", "{ limit = 0 }"), "--set:1:29", ""),
@@ -161,7 +161,7 @@ fn receivers_may_give_credits_under_other_laws() {
     assert!(built.setup.host.receiver_credits && queues(&built).iter().all(Option::is_none));
     for (set, place) in [
         (("host.coding", "true"), "--set:1:23"),
-        (("host.path", r#"{ kind = "unolb", laws = "subflow" }"#), "--set:1:36"),
+        (("host.load_balancing", r#"{ kind = "unolb", law_per = "subflow" }"#), "--set:1:49"),
     ] {
         points_at(&run(DUMBBELL, &[on, dctcp, set]).expect_err(place), place, &[]);
     }
@@ -190,7 +190,7 @@ fn only_credits_do_without_acknowledgements() {
     for (set, place, name) in [
         (("schemes.one.law", "cubic"), "--set:1:11", "Cubic"),
         (("schemes.one.params", "{ flashpass = { send_buffer = \"20MB\" } }"), "--set:1:50", ""),
-        (("series", "{ interval = \"1ms\", flows = \"all\" }"), "--set:1:36", ""),
+        (("monitor", "{ interval = \"1ms\", flows = \"all\" }"), "--set:1:37", ""),
         (("host.acks", "nacks"), "--set:1:11", "\"nack-only\""),
         (("host.ack_every", "8"), "--set:1:11", "`ack_every`"),
         (("schemes.one.host", "{ ack_every = 2 }"), "--set:1:11", "ack_every = 1"),
@@ -234,7 +234,7 @@ links = [
     { between = ["a", "c"], rate = "10Gbps", delay = "8ms" },
 ]
 [host]
-payload = 1460
+mss = 1460
 header = 78
 ack_size = 84
 [schemes.one]

@@ -51,7 +51,7 @@ fn what_a_discipline_does_not_go_with_is_rejected() {
         ("fq_codel = { queues = 100000 }", "", "65536"),
         ("fq_codel = { quantum = 1 }", "", "at least 64"),
         ("codel = { interval = \"1ms\" }", "", "or give `target`"),
-        ("codel = true\nin_service = \"whole\"", "", "`in_service`"),
+        ("codel = true\nin_service_bytes = \"all\"", "", "`in_service_bytes`"),
         ("inter = { codel = true }", "[switch]\nbuffer = \"32MiB\"\n", "decide together"),
         (
             "",

@@ -53,9 +53,9 @@ fn clocks() {
     let with = |clock: &str| message(stop, &format!("{stop}[clock]\n{clock}\n"));
     points_at(&with("tick = \"0s\""), "file.toml:4:8", &["\"1ns\""]);
     points_at(&with("tick = \"1us\""), "file.toml:4:8", &["4160 B", "332.800 ns", "100 Gbps", "1.000 us"]);
-    points_at(&with("whole = \"short\""), "file.toml:4:9", &["[clock]"]);
-    points_at(&with("ties = \"scheduled\""), "file.toml:4:8", &["[switch]"]);
-    points_at(&with("ties = \"first\""), "file.toml:4:8", &["\"input\"", "\"scheduled\""]);
+    points_at(&with("exact_ticks = \"round-down-one\""), "file.toml:4:15", &["[clock]"]);
+    points_at(&with("tie_break = \"scheduled\""), "file.toml:4:13", &["[switch]"]);
+    points_at(&with("tie_break = \"first\""), "file.toml:4:13", &["\"input\"", "\"scheduled\""]);
 }
 
 /// Each message states the error in the user's words, and suggests nothing that would be refused, too.
@@ -72,15 +72,13 @@ fn values_out_of_range() {
     points_at(&message("k = 4", "k = 0"), "file.toml:5:5", &["128"]);
     points_at(&argument("topology.k", "127"), "--set:1:12", &["128"]);
     points_at(&message("stop = \"10ms\"", "stop = \"2000000s\""), "file.toml:2:8", &["1000000s"]);
-    for (key, place) in
-        [("host.payload", "--set:1:14"), ("host.int_header", "--set:1:17"), ("host.header", "--set:1:13")]
-    {
+    for (key, place) in [("host.mss", "--set:1:10"), ("host.int_header", "--set:1:17"), ("host.header", "--set:1:13")] {
         points_at(&argument(key, "-1"), place, &["-1", "65535"]);
     }
-    points_at(&argument("host.payload", "0"), "--set:1:14", &["65535"]);
-    points_at(&argument("host.payload", "65535"), "--set:1:14", &["65599 B", "65535 B"]);
+    points_at(&argument("host.mss", "0"), "--set:1:10", &["65535"]);
+    points_at(&argument("host.mss", "65535"), "--set:1:10", &["65599 B", "65535 B"]);
     points_at(&argument("port.ecn", "{ step = \"200%\" }"), "--set:1:19", &["\"200%\"", "100%"]);
-    points_at(&argument("port.loss", "1e-300"), "--set:1:11", &["1e-300", "18"]);
+    points_at(&argument("port.loss_probability", "1e-300"), "--set:1:23", &["1e-300", "18"]);
     points_at(&message("\"100Gbps\"", "\"1bps\""), "file.toml:6:8", &["\"1bps\"", "1Mbps"]);
     let bits = message("size = \"1MiB\"", "size = \"10Mb\"");
     points_at(&bits, "file.toml:17:8", &["`Mb`", "`MB`", "KB"]);
@@ -118,8 +116,8 @@ fn delays_in_hosts() {
         &["\"exponential\"", "\"uniform\""],
     );
     points_at(&with("\"1us\"", ""), "file.toml:8:10", &["\"off\"", "mean = \"1us\""]);
-    let clock = "[clock]\ntick = \"1ns\"\nties = \"scheduled\"\n[switch]\nbuffer = \"1MiB\"\n";
-    points_at(&with("{ mean = \"1us\" }", clock), "file.toml:8:10", &["ties = \"scheduled\""]);
+    let clock = "[clock]\ntick = \"1ns\"\ntie_break = \"scheduled\"\n[switch]\nbuffer = \"1MiB\"\n";
+    points_at(&with("{ mean = \"1us\" }", clock), "file.toml:8:10", &["tie_break = \"scheduled\""]);
     let text = GOOD.replacen("[port]", "[host]\njitter = { mean = \"2us\", distribution = \"uniform\" }\n[port]", 1);
     let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
     let jitter = built.setup.host.jitter.unwrap();
@@ -132,9 +130,9 @@ fn what_linux_does() {
     points_at(&with("tcp = \"bsd\""), "file.toml:8:7", &["\"off\"", "\"linux\"", "hystart = false"]);
     points_at(&with("tcp = { hystrat = true }"), "file.toml:8:9", &["`hystart`"]);
     points_at(&with("tcp = \"linux\"\nrecovery = \"go-back-n\""), "file.toml:8:7", &["recovery = \"selective\""]);
-    points_at(&with("fq = true"), "file.toml:8:6", &["small_queue"]);
-    let path = "path = { kind = \"unolb\", laws = \"subflow\" }";
-    points_at(&with(&format!("tcp = \"linux\"\n{path}")), "file.toml:8:7", &["laws = \"flow\""]);
+    points_at(&with("fq = true"), "file.toml:8:6", &["tsq_limit"]);
+    let path = "load_balancing = { kind = \"unolb\", law_per = \"subflow\" }";
+    points_at(&with(&format!("tcp = \"linux\"\n{path}")), "file.toml:8:7", &["law_per = \"flow\""]);
 }
 
 /// Connections are kept if the traffic asks for it, but not by laws that send by credits.
@@ -147,9 +145,9 @@ fn connections_are_kept_where_that_is_asked_for() {
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
         built.setup.flows.iter().all(|flow| flow.kept)
     };
-    assert!(kept("connections = \"kept\"", "law = \"dctcp\""));
+    assert!(kept("connections = \"persistent\"", "law = \"dctcp\""));
     assert!(!kept("connections = \"new\"", "law = \"dctcp\"") && !kept("", "law = \"dctcp\""));
-    assert!(!kept("connections = \"kept\"", "law = \"expresspass\""));
+    assert!(!kept("connections = \"persistent\"", "law = \"expresspass\""));
 }
 
 /// `tcp = "linux"` switches Cubic's detectors on, unless the scheme sets them. Laws without detectors get the other settings.
@@ -192,7 +190,7 @@ fn an_unknown_key() {
 fn external_laws() {
     let laws = |name: &str, hash: &str, params: &str| {
         format!(
-            "[laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\nparams = {params}\n[schemes.uno]\nlaw = \"Halve\"\n"
+            "[external_laws.{name}]\nlanguage = \"Python\"\nsha256 = \"{hash}\"\nparams = {params}\n[schemes.uno]\nlaw = \"Halve\"\n"
         )
     };
     let hash = "1f".repeat(32);
@@ -200,7 +198,7 @@ fn external_laws() {
     let with = |text: String| message(uno, &text);
     points_at(&with("[schemes.uno]\nlaw = \"Halve\"\n".into()), "file.toml:10:7", &["`Halve`", "laws=[Halve]"]);
     points_at(&with("[schemes.uno]\nlaw = \"Gemini\"\n".into()), "file.toml:10:7", &["`Gemini`", "`gemini`"]);
-    points_at(&with(laws("halve", &hash, "{}")), "file.toml:9:7", &[]);
+    points_at(&with(laws("halve", &hash, "{}")), "file.toml:9:16", &[]);
     points_at(&with(laws("Halve", "12", "{}")), "file.toml:11:10", &["`12`", "SHA-256", "64"]);
     points_at(&with(laws("Halve", &hash, "{ a = \"x\" }")), "file.toml:12:16", &["\"x\""]);
     for number in ["inf", "-inf", "nan", "1e999"] {
@@ -321,12 +319,12 @@ fn poisson(rest: &str) -> Error {
 
 #[test]
 fn a_load_over_all() {
-    let text = poisson("inter = \"alibaba-wan\"\nload = 1.2\nwindow = \"1ms\"");
+    let text = poisson("inter = \"alibaba-wan\"\nload = 1.2\nduration = \"1ms\"");
     points_at(&text, "file.toml:16:8", &["100 %", "1.2", "`inter`", "1600 Gbps", "1920 Gbps"]);
-    let text = poisson("intra = \"websearch\"\nload = 0.5\nwindow = \"1ms\"");
+    let text = poisson("intra = \"websearch\"\nload = 0.5\nduration = \"1ms\"");
     points_at(&text, "file.toml:13:1", &["`inter`", "load_of = \"host\""]);
     points_at(
-        &poisson("intra = \"websearch\"\ninter = \"websearch\"\nload = 0.5\nwindow = \"1ms\""),
+        &poisson("intra = \"websearch\"\ninter = \"websearch\"\nload = 0.5\nduration = \"1ms\""),
         "file.toml:17:8",
         &["`ratio`"],
     );
@@ -335,15 +333,15 @@ fn a_load_over_all() {
 
 #[test]
 fn a_distribution_that_is_broken_or_missing() {
-    let text = poisson("inter = \"short.txt\"\nload = 0.5\nwindow = \"1ms\"");
+    let text = poisson("inter = \"short.txt\"\nload = 0.5\nduration = \"1ms\"");
     points_at(&text, "short.txt:3:1", &["100 %", "99 %"]);
-    let text = poisson("inter = \"websaerch\"\nload = 0.5\nwindow = \"1ms\"");
+    let text = poisson("inter = \"websaerch\"\nload = 0.5\nduration = \"1ms\"");
     points_at(&text, "file.toml:15:9", &["`websearch`", "`google-rpc`"]);
-    let text = poisson("inter = \"zzz\"\nload = 0.5\nwindow = \"1ms\"");
+    let text = poisson("inter = \"zzz\"\nload = 0.5\nduration = \"1ms\"");
     points_at(&text, "file.toml:15:9", &["`websearch`", "`facebook-hadoop`"]);
-    let text = poisson("inter = \"missing.txt\"\nload = 0.5\nwindow = \"1ms\"");
+    let text = poisson("inter = \"missing.txt\"\nload = 0.5\nduration = \"1ms\"");
     points_at(&text, "file.toml:15:9", &[]);
-    points_at(&poisson("inter = \"binary.txt\"\nload = 0.5\nwindow = \"1ms\""), "file.toml:15:9", &["UTF-8"]);
+    points_at(&poisson("inter = \"binary.txt\"\nload = 0.5\nduration = \"1ms\""), "file.toml:15:9", &["UTF-8"]);
 }
 
 #[test]
@@ -481,7 +479,7 @@ fn grids_and_scales_are_checked_when_read() {
 fn more_than_memory_holds() {
     let text = poisson("inter = \"alibaba-wan\"\nload = 0.5\nflows = 4000000000");
     points_at(&text, "file.toml:17:9", &[]);
-    points_at(&message("stop", "series = { interval = \"1ps\", flows = \"all\" }\nstop"), "file.toml:2:38", &[]);
+    points_at(&message("stop", "monitor = { interval = \"1ps\", flows = \"all\" }\nstop"), "file.toml:2:39", &[]);
 }
 
 #[test]
@@ -498,11 +496,11 @@ fn parameters_that_do_not_fit_together() {
 
 #[test]
 fn predictors_need_switches_that_pass_notes_on() {
-    let chosen = |with: &str| message("[port]", &format!("[series]\npredictors = \"all\"\n{with}[port]"));
+    let chosen = |with: &str| message("[port]", &format!("[monitor]\npredictors = \"all\"\n{with}[port]"));
     points_at(&chosen(""), "file.toml:8:14", &["[switch]"]);
     let both =
         GOOD.replace("law = \"unocc\"", "law = \"hpcc\"").replace("[schemes.uno.params.unocc]\nalpha = 0.001\n", "");
-    let both = both.replace("[port]", "[switch]\nbuffer = \"32MiB\"\n[series]\npredictors = 1\n[port]");
+    let both = both.replace("[port]", "[switch]\nbuffer = \"32MiB\"\n[monitor]\npredictors = 1\n[port]");
     let error = parse(&both, "x", &Overrides::default()).and_then(|it| it.runs()[0].build()).unwrap_err();
     points_at(&error, "x:10:14", &["INT"]);
 }
@@ -558,18 +556,22 @@ fn lists_and_samples_are_checked_when_read() {
     points_at(&add("points = [{}]"), "file.toml:3:11", &[]);
     points_at(&add("points = [{ seed = 1 }, { seed = 1 }]"), "file.toml:3:34", &["`1`"]);
     points_at(&add("grid.seed = [1, 2]\npoints = [{ seed = 3 }]"), "file.toml:4:11", &["`seed`"]);
-    points_at(&add("grid.seed = [1]\nsample = { points = 2, keys = { seed = [3] } }"), "file.toml:4:10", &["`seed`"]);
-    points_at(&add("sample = { points = 2, keys = {} }"), "file.toml:3:10", &[]);
-    points_at(&add("sample = { points = 20000, keys = { seed = [1] } }"), "file.toml:3:10", &["10000"]);
-    points_at(&add("sample = { points = 2, keys = { seed = { from = 2, to = 1 } } }"), "file.toml:3:57", &[]);
     points_at(
-        &add("sample = { points = 2, keys = { \"port.buffer\" = { from = \"1ms\", to = \"2ms\" } } }"),
+        &add("grid.seed = [1]\nrandom_points = { points = 2, keys = { seed = [3] } }"),
+        "file.toml:4:17",
+        &["`seed`"],
+    );
+    points_at(&add("random_points = { points = 2, keys = {} }"), "file.toml:3:17", &[]);
+    points_at(&add("random_points = { points = 20000, keys = { seed = [1] } }"), "file.toml:3:17", &["10000"]);
+    points_at(&add("random_points = { points = 2, keys = { seed = { from = 2, to = 1 } } }"), "file.toml:3:64", &[]);
+    points_at(
+        &add("random_points = { points = 2, keys = { \"port.buffer\" = { from = \"1ms\", to = \"2ms\" } } }"),
         "file.toml:8:1",
         &["`ms`"],
     );
     points_at(
-        &add("sample = { points = 2, method = \"sobel\", keys = { seed = [1] } }"),
-        "file.toml:3:33",
+        &add("random_points = { points = 2, method = \"sobel\", keys = { seed = [1] } }"),
+        "file.toml:3:40",
         &["`sobol`"],
     );
 }
@@ -577,7 +579,7 @@ fn lists_and_samples_are_checked_when_read() {
 #[test]
 fn grids_that_say_a_value_twice() {
     let grid = |line: &str| message("[topology]\n", &format!("[grid]\n{line}\n[topology]\n"));
-    points_at(&grid("\"port.loss\" = [0, 0.1, 0.0]"), "file.toml:4:24", &["`0`", "`0.0`", "`seed`"]);
+    points_at(&grid("\"port.loss_probability\" = [0, 0.1, 0.0]"), "file.toml:4:36", &["`0`", "`0.0`", "`seed`"]);
     points_at(&grid("stop = [\"1ms\", \"1000us\"]"), "file.toml:4:16", &["`1ms`", "`1000us`"]);
     points_at(&grid("seed = [1, 2]\nstop = [\"2ms\", \"1ms\", \"2ms\"]"), "file.toml:5:23", &["`2ms`"]);
     let twice = grid("\"traffic.0.start\" = [\"1us\"]\n\"traffic[0].start\" = [\"2us\"]");
@@ -601,7 +603,7 @@ fn keys_of_arguments() {
     points_at(&argument("size", "1MB"), "--set:1:1", &["`size`", "`traffic.0.size`"]);
     let over = Overrides { over: vec![("size".into(), "[1, 2]".into())], ..Overrides::default() };
     let error = parse(GOOD, "x", &over).map(drop).unwrap_err();
-    points_at(&error, "--over:1:1", &["`traffic.0.size`"]);
+    points_at(&error, "--vary:1:1", &["`traffic.0.size`"]);
     points_at(&argument("traffic[0", "1MB"), "--set:1:1", &["`traffic[0`", "traffic.0.size"]);
     points_at(&argument("traffic[0]5.size", "1MB"), "--set:1:1", &["`traffic[0]5.size`"]);
     points_at(&argument("traffic[0]]", "1MB"), "--set:1:1", &[]);
@@ -620,10 +622,10 @@ fn trimming() {
     let with = |port: &str, more: &str| message("buffer = \"1MiB\"", &format!("buffer = \"1MiB\"\n{port}\n{more}"));
     points_at(&with("trim = 1", ""), "file.toml:9:8", &["header = 64"]);
     points_at(&with("trim = { header = 0 }", ""), "file.toml:9:19", &[]);
-    points_at(&with("trim = { control = \"2TB\" }", ""), "file.toml:9:8", &["100.000 s"]);
+    points_at(&with("trim = { control_buffer = \"2TB\" }", ""), "file.toml:9:8", &["100.000 s"]);
     let alone = ["switch = \"off\""];
     points_at(&with("trim = true", "[switch]\nbuffer = \"32MiB\""), "file.toml:9:8", &alone);
-    points_at(&with("trim = true", "[series]\npredictors = \"all\""), "file.toml:9:8", &alone);
+    points_at(&with("trim = true", "[monitor]\npredictors = \"all\""), "file.toml:9:8", &alone);
     let scheme = |scheme: &str| {
         let text = GOOD.replace("law = \"unocc\"\n[schemes.uno.params.unocc]\nalpha = 0.001", scheme);
         parse(&text, "dir/file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build())
@@ -631,7 +633,7 @@ fn trimming() {
     let sharing = "law = \"dctcp\"\nport.trim = true\nswitch = { buffer = \"1MiB\" }";
     points_at(&scheme(sharing).unwrap_err(), "file.toml:11:13", &[]);
     let built = scheme(
-        "law = \"dctcp\"\nport = { trim = true, host = { trim = false }, core = { trim = { control = 3000 } } }",
+        "law = \"dctcp\"\nport = { trim = true, host = { trim = false }, core = { trim = { control_buffer = 3000 } } }",
     );
     let network = built.unwrap().setup.network;
     let port = |class| {
@@ -662,7 +664,7 @@ fn the_target_of_nscc_follows_the_ports() {
 #[test]
 fn recycled_entropies() {
     let path = |path: &str| {
-        let text = GOOD.replacen("[port]", &format!("[host]\nentropies = 99\npath = {path}\n[port]"), 1);
+        let text = GOOD.replacen("[port]", &format!("[host]\nentropies = 99\nload_balancing = {path}\n[port]"), 1);
         let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
         built.map(|built| built.setup.host.path)
     };
@@ -671,8 +673,8 @@ fn recycled_entropies() {
     };
     assert_eq!(path("\"reps\""), Ok(reps(8, 10, 16)));
     assert_eq!(path("{ kind = \"reps\", buffer = 4, freeze = \"1ms\", explore = 0 }"), Ok(reps(4, 1, 0)));
-    points_at(&path("{ kind = \"reps\", buffer = 0 }").unwrap_err(), "x:9:34", &[]);
-    points_at(&path("\"rep\"").unwrap_err(), "x:9:8", &["\"reps\""]);
+    points_at(&path("{ kind = \"reps\", buffer = 0 }").unwrap_err(), "x:9:44", &[]);
+    points_at(&path("\"rep\"").unwrap_err(), "x:9:18", &["\"reps\""]);
 }
 
 fn with_cause(text: &str, cause: Option<&str>) -> Result<Scenario, Error> {

@@ -99,7 +99,7 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     let host = &setup.host;
     assert!(host.pace_headers && host.overshoots && !host.catches_up && host.int_multi > 1, "{host:?}");
     assert!(
-        imported.toml.contains("[clock]\ntick = \"1ns\"\nwhole = \"short\"\nties = \"scheduled\"\n"),
+        imported.toml.contains("[clock]\ntick = \"1ns\"\nexact_ticks = \"round-down-one\"\ntie_break = \"scheduled\"\n"),
         "{}",
         imported.toml
     );
@@ -192,7 +192,7 @@ fn many_flows_come_with_a_file() {
     let (name, text) = imported.flows.clone().unwrap();
     assert_eq!((name.as_str(), text.lines().count()), ("made.flows.csv", 1_002));
     assert!(text.lines().nth(1_001).unwrap().ends_with("host40,host41,2000"), "{text}");
-    assert!(imported.toml.contains("class = 3") && imported.toml.contains("file = \"made.flows.csv\""));
+    assert!(imported.toml.contains("traffic_class = 3") && imported.toml.contains("file = \"made.flows.csv\""));
 }
 
 #[track_caller]

@@ -259,7 +259,7 @@ const MATRICES: [(&str, &str, f64); 4] = [
 /// inside the tree by chance.
 #[test]
 fn public_matrices_run_under_nscc() {
-    const SCHEME: &str = "{ nscc = { law = \"nscc\", host.path = \"reps\", \
+    const SCHEME: &str = "{ nscc = { law = \"nscc\", host.load_balancing = \"reps\", \
                           port = { trim = true, buffer = \"bdp\", ecn = { min = \"20%\", max = \"80%\" } } } }";
     let of_16 = TOPO.replace("Downlink_speed_Gbps 400", "Downlink_speed_Gbps 100");
     let of_128 = of_16

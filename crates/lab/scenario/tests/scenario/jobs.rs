@@ -83,7 +83,7 @@ fn ends(built: &BuiltRun, outcome: &Outcome, iteration: usize) -> Time {
 /// ```
 #[test]
 fn a_pipeline_of_two_stages_keeps_its_schedule_to_the_picosecond() {
-    let built = built(&switch(2), &timed("pipeline = 2", "place = \"all\"\nmicro_batches = 2\niterations = 2"));
+    let built = built(&switch(2), &timed("pipeline = 2", "placement = \"all\"\nmicro_batches = 2\niterations = 2"));
     let flows = &built.setup.flows;
     assert_eq!(by_kind(&built), BTreeMap::from([(StepKind::Pipeline, (8, 8 * 4_096))]));
     let (ms, x) = (Time::from_ms, Span::from_ns(2 * 3_328 + 2_000));
@@ -107,7 +107,7 @@ fn a_pipeline_of_two_stages_keeps_its_schedule_to_the_picosecond() {
 #[test]
 fn both_schedules_have_the_same_bubble() {
     let compute = |schedule: &str| {
-        let more = format!("place = \"all\"\nmicro_batches = 4\nschedule = \"{schedule}\"");
+        let more = format!("placement = \"all\"\nmicro_batches = 4\nschedule = \"{schedule}\"");
         let built = built(&switch(3), &timed("pipeline = 3", &more).replace("layers = 4", "layers = 3"));
         let outcome = run(&built, 1);
         let took = ends(&built, &outcome, 0).since(Time::ZERO);
@@ -127,7 +127,7 @@ fn both_schedules_have_the_same_bubble() {
 /// gradient is late.
 #[test]
 fn computing_that_starts_no_flow_takes_its_time() {
-    let more = "place = [1, 0]\nmicro_batches = 3\nschedule = \"gpipe\"\niterations = 2";
+    let more = "placement = [1, 0]\nmicro_batches = 3\nschedule = \"gpipe\"\niterations = 2";
     let built = built(&switch(2), &timed("pipeline = 2", more));
     let next = built.jobs[0].iterations[0].flows as usize;
     let flow = &built.setup.flows[next];
@@ -145,7 +145,7 @@ fn computing_that_starts_no_flow_takes_its_time() {
 /// 2 (n - 1) / n of the gradients, by each rank; an iteration takes computing and the steps of the ring.
 #[test]
 fn copies_sum_up_their_gradients() {
-    let built = built(&switch(4), &timed("data = 4", "place = \"all\"\nmicro_batches = 3\niterations = 2"));
+    let built = built(&switch(4), &timed("data = 4", "placement = \"all\"\nmicro_batches = 3\niterations = 2"));
     // 80,000 parameters of 2 bytes, in four parts of 40,000.
     let each = 2 * 3 * 40_000;
     assert_eq!(by_kind(&built), BTreeMap::from([(StepKind::Data, (2 * 24, 2 * 4 * each))]));
@@ -163,7 +163,7 @@ fn copies_sum_up_their_gradients() {
 
 #[test]
 fn a_layer_has_two_all_reduces_each_way() {
-    let keys = "place = \"all\"\nmicro_batches = 3\nbatch = 2";
+    let keys = "placement = \"all\"\nmicro_batches = 3\nbatch = 2";
     let built = built(&switch(8), &timed("tensor = 4, data = 2", keys));
     let kinds = by_kind(&built);
     // 4 layers x 2 x 2 x 3 micro-batches x 2 copies, each of 24 flows, of a quarter of 8,192 bytes.
@@ -176,7 +176,7 @@ fn a_layer_has_two_all_reduces_each_way() {
     let tree = by_kind(&super_built("collectives = { tensor = \"tree\", data = \"halving-doubling\" }\n", keys));
     assert_eq!(tree[&StepKind::Tensor], (4 * 4 * 3 * 2 * 6, 4 * 4 * 3 * 2 * 6 * 8_192));
     // Of a host each, groups make no flows; their all-reduces take 2 x 3/4 of 8,192 bytes at 2.4 Tb/s = 40.96 ns.
-    let inside = super_built("ranks_per_host = 4\n", "place = [3, 5]\nmicro_batches = 3\nbatch = 2");
+    let inside = super_built("ranks_per_host = 4\n", "placement = [3, 5]\nmicro_batches = 3\nbatch = 2");
     assert_eq!(by_kind(&inside), BTreeMap::from([(StepKind::Data, (16, 4 * 4 * 20_000))]));
     let local = Span::from_ps(40_960).times(4 * 4 * 3);
     assert_eq!(inside.jobs[0].iterations[0].compute, Span::from_ms(18) + local);
@@ -193,7 +193,7 @@ fn super_built(collectives: &str, keys: &str) -> BuiltRun {
 fn tokens_go_to_experts_and_back() {
     let model =
         "params = 100000, layers = 2, hidden = 16, sequence = 128, experts = 4, top_k = 2, expert_params = 80000";
-    let more = "place = \"all\"\nmicro_batches = 3\ncompute = { forward = \"2ms\", backward = \"4ms\" }";
+    let more = "placement = \"all\"\nmicro_batches = 3\ncompute = { forward = \"2ms\", backward = \"4ms\" }";
     let experts = |expert: u32| by_kind(&built(&switch(4), &job(model, &format!("data = 4, expert = {expert}"), more)));
     // Two groups of two ranks; each rank sends half of 2 x 4,096 bytes to the other one.
     let two = experts(2);
@@ -212,7 +212,7 @@ fn tokens_go_to_experts_and_back() {
 /// 2 operations a parameter and token forward, twice that backward; the embedding counts where it is multiplied.
 #[test]
 fn computing_follows_from_operations() {
-    let keys = "place = \"all\"\nmicro_batches = 1\nbatch = 2\nflops = \"1TFLOPS\"";
+    let keys = "placement = \"all\"\nmicro_batches = 1\nbatch = 2\nflops = \"1TFLOPS\"";
     let of = |model: &str, keys: &str| built(&switch(4), &job(model, "pipeline = 2, tensor = 2", keys));
     let model = "params = 1000000, layers = 2, hidden = 16, sequence = 100";
     // 2 x 500,000 x 200 / 2 ranks: 100 us a stage forward, twice that backward, of two stages.
@@ -244,10 +244,10 @@ fn ranks_fill_hosts_in_order() {
     };
     let (near, middle, far) =
         ([(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 2), (1, 3), (4, 6), (5, 7)], [(0, 4), (1, 5), (2, 6), (3, 7)]);
-    let all = "place = \"all\"";
+    let all = "placement = \"all\"";
     let kinds = [StepKind::Tensor, StepKind::Data, StepKind::Pipeline];
     assert_eq!(kinds.map(|kind| pairs(all, kind)), [near, middle, far].map(both));
-    let data = "place = \"0..8\"\noutermost = \"data\"";
+    let data = "placement = \"0..8\"\noutermost = \"data\"";
     assert_eq!(kinds.map(|kind| pairs(data, kind)), [near, far, middle].map(both));
     let shuffled = |seed| pairs(&format!("{all}\nshuffle = true\nseed = {seed}"), StepKind::Tensor);
     assert_ne!(shuffled(1), shuffled(2));
@@ -258,9 +258,9 @@ fn ranks_fill_hosts_in_order() {
 #[test]
 fn jobs_run_beside_each_other_on_unequal_datacenters() {
     let first =
-        timed("data = 2, pipeline = 4", "place = [\"dc0.0..6\", \"dc1.0..2\"]\nmicro_batches = 4\niterations = 2");
+        timed("data = 2, pipeline = 4", "placement = [\"dc0.0..6\", \"dc1.0..2\"]\nmicro_batches = 4\niterations = 2");
     let second =
-        timed("data = 2", "place = [\"dc0.host6\", \"dc1.host9\"]\nmicro_batches = 1\nstart = \"3ms\"\nclass = 2")
+        timed("data = 2", "placement = [\"dc0.host6\", \"dc1.host9\"]\nmicro_batches = 1\nstart = \"3ms\"\ntraffic_class = 2")
             .replace("\"gpt\"", "\"small\"");
     let list = "[[traffic]]\nkind = \"list\"\nflows = [{ src = 1, dst = 2, size = 1000 }]\n";
     let built = built(PAIR, &format!("{list}{first}{second}"));
@@ -283,8 +283,8 @@ fn jobs_run_beside_each_other_on_unequal_datacenters() {
 #[test]
 fn a_job_is_written_as_it_is_read() {
     let model = "params = 100000, layers = 2, hidden = 16, sequence = 128, experts = 4, top_k = 2, vocabulary = 100";
-    let keys = "place = [\"dc0.0..2\", 2, \"host3\"]\nmicro_batches = 3\nflops = \"1.5TFLOPS\"\nseed = 3\nshuffle = true\n\
-                local_rate = \"1Tbps\"\nschedule = \"gpipe\"\noutermost = \"data\"\nconnections = \"kept\"";
+    let keys = "placement = [\"dc0.0..2\", 2, \"host3\"]\nmicro_batches = 3\nflops = \"1.5TFLOPS\"\nseed = 3\nshuffle = true\n\
+                intra_host_rate = \"1Tbps\"\nschedule = \"gpipe\"\noutermost = \"data\"\nconnections = \"persistent\"";
     let text = format!("{}{}", switch(4), job(model, "data = 4, expert = 2", keys));
     let read = |text: &str| parse(text, "test.toml", &Overrides::default()).unwrap().runs()[0].clone();
     let first = read(&text);
@@ -345,7 +345,7 @@ proptest! {
         if experts { model += ", experts = 8, expert_params = 500001"; }
         let per_host = if inside { t } else { 1 };
         let text = job(&model, &format!("tensor = {t}, pipeline = {p}, data = {d}, expert = {e}"), &format!(
-            "{keys}\nmicro_batches = {micro_batches}\nplace = \"all\"\nranks_per_host = {per_host}\nflops = \"1GFLOPS\"\n\
+            "{keys}\nmicro_batches = {micro_batches}\nplacement = \"all\"\nranks_per_host = {per_host}\nflops = \"1GFLOPS\"\n\
              collectives = {{ tensor = \"{}\", data = \"{}\" }}", plans[0], plans[1]));
         let built = build(&switch(t * p * d / per_host), &text).unwrap();
         let job = &built.jobs[0];
@@ -402,8 +402,8 @@ fn refused(hosts: u32, more: &str, place: &str, names: &[&str]) {
 
 #[test]
 fn wrong_jobs_are_explained() {
-    let keys = "place = \"all\"\nmicro_batches = 4";
-    refused(6, &timed("tensor = 2, pipeline = 2, data = 2", keys), "test.toml:18:9", &["`place`"]);
+    let keys = "placement = \"all\"\nmicro_batches = 4";
+    refused(6, &timed("tensor = 2, pipeline = 2, data = 2", keys), "test.toml:18:13", &["`placement`"]);
     refused(6, &timed("pipeline = 3, data = 2", keys), "test.toml:15:36", &["`layers`", "`pipeline`"]);
     refused(3, &timed("tensor = 3", keys), "test.toml:15:48", &["`hidden`", "16", "`tensor`"]);
     refused(4, &timed("data = 4, expert = 3", keys), "test.toml:16:21", &["`data`", "`expert`"]);
@@ -423,8 +423,8 @@ fn wrong_jobs_are_explained() {
     refused(4, &job(&MODEL.replace("80000", "0"), "data = 4", &compute), "test.toml:15:20", &[]);
     refused(
         2,
-        &timed("data = 1", "place = 0\nmicro_batches = 4"),
-        "test.toml:18:9",
+        &timed("data = 1", "placement = 0\nmicro_batches = 4"),
+        "test.toml:18:13",
         &["`gpt`", "`tensor`", "`pipeline`", "`data`"],
     );
     refused(
@@ -449,22 +449,22 @@ fn wrong_jobs_are_explained() {
         "test.toml:20:18",
         &["ranks_per_host = 4, and `tensor` is 2"],
     );
-    let place = |place: &str| timed("data = 2", &format!("place = {place}\nmicro_batches = 4"));
-    refused(4, &place("[0, \"host0\"]"), "test.toml:18:13", &["`host0`", "`place`"]);
-    refused(4, &place("\"3..5\""), "test.toml:18:9", &["3..5", "0..4"]);
-    refused(4, &place("\"dc1.0..2\""), "test.toml:18:9", &[]);
-    refused(4, &place("\"dc0.0..9\""), "test.toml:18:9", &["0..9"]);
-    refused(4, &place("\"5..5\""), "test.toml:18:9", &["\"0..16\"", "\"5..5\""]);
-    refused(4, &place("[0, \"hst1\"]"), "test.toml:18:13", &["`hst1`", "`host1`"]);
+    let place = |place: &str| timed("data = 2", &format!("placement = {place}\nmicro_batches = 4"));
+    refused(4, &place("[0, \"host0\"]"), "test.toml:18:17", &["`host0`", "`placement`"]);
+    refused(4, &place("\"3..5\""), "test.toml:18:13", &["3..5", "0..4"]);
+    refused(4, &place("\"dc1.0..2\""), "test.toml:18:13", &[]);
+    refused(4, &place("\"dc0.0..9\""), "test.toml:18:13", &["0..9"]);
+    refused(4, &place("\"5..5\""), "test.toml:18:13", &["\"0..16\"", "\"5..5\""]);
+    refused(4, &place("[0, \"hst1\"]"), "test.toml:18:17", &["`hst1`", "`host1`"]);
     refused(2, &place("[0, 7]"), "test.toml:18:13", &[]);
-    let many = |more: &str| timed("tensor = 2, data = 2", &format!("place = \"all\"\n{more}"));
+    let many = |more: &str| timed("tensor = 2, data = 2", &format!("placement = \"all\"\n{more}"));
     // 4 layers x 4 x 2 copies x 10 micro-batches x 4 flows, and 2 x 4.
     refused(4, &many("micro_batches = 10\niterations = 10000"), "test.toml:20:14", &["1288", "7763", "10000000"]);
     refused(4, &many("micro_batches = 200000"), "test.toml:19:17", &["10000000", "`micro_batches`"]);
     // Without flows for each: 2 ranks, forward and backward.
-    let alone = timed("data = 2", "place = \"0..2\"\nmicro_batches = 4000000000");
+    let alone = timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4000000000");
     refused(4, &alone, "test.toml:19:17", &["4000000000", "25000000"]);
-    let layers = timed("data = 2", "place = \"0..2\"\nmicro_batches = 4").replace("layers = 4", "layers = 4000000000");
+    let layers = timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4").replace("layers = 4", "layers = 4000000000");
     assert_eq!(built(&switch(4), &layers).setup.flows.len(), 4);
     refused(4, &many("micro_batches = 0"), "test.toml:19:17", &[]);
     let two = format!("{}{}", place("\"0..2\""), place("\"2..4\""));
@@ -473,7 +473,7 @@ fn wrong_jobs_are_explained() {
     refused(4, &format!("{list}{}", place("\"0..2\"")), "test.toml:18:8", &["`gpt`"]);
     refused(4, &place("\"0..2\"").replace("\"gpt\"", "\"inter\""), "test.toml:14:8", &[]);
     refused(4, "", "nowhere", &["[[job]]"]);
-    let few = built(&switch(4), &timed("pipeline = 4", "place = \"all\"\nmicro_batches = 3"));
+    let few = built(&switch(4), &timed("pipeline = 4", "placement = \"all\"\nmicro_batches = 3"));
     assert!(few.warnings[0].contains("job `gpt` has 3 micro-batches and 4 stages"), "{:?}", few.warnings);
 }
 
@@ -552,7 +552,7 @@ fn goal(stages: u64, micro: u64, one_f_one_b: bool, size: u64, forward: u64, bac
 fn a_job_is_the_imported_goal_of_it() {
     for (stages, micro, schedule) in [(2, 2, "1f1b"), (4, 6, "1f1b"), (3, 5, "gpipe"), (4, 2, "1f1b"), (5, 7, "gpipe")]
     {
-        let keys = format!("place = \"all\"\nmicro_batches = {micro}\nschedule = \"{schedule}\"");
+        let keys = format!("placement = \"all\"\nmicro_batches = {micro}\nschedule = \"{schedule}\"");
         let model = timed(&format!("pipeline = {stages}"), &keys).replace("layers = 4", &format!("layers = {stages}"));
         let base = switch(stages as u32);
         let built_job = built(&base, &model);

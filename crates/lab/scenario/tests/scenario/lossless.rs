@@ -60,10 +60,10 @@ fn requests_within_a_round_trip_matter_where_packets_can_be_missing() {
     let said = |set: &[(&str, &str)]| run(set, "pfc").unwrap_or_else(|error| panic!("{error}")).warnings;
     assert_eq!(said(&[]), [""; 0]);
     for set in [
-        ("port.inter.loss", "1e-6"),
+        ("port.inter.loss_probability", "1e-6"),
         ("port.inter.loss_bursts", "{ group = 10, rates = [1e-4] }"),
         ("failure", r#"[{ ports = ["dc0.border>dc1.border"] }]"#),
-        ("host.path", "spray"),
+        ("host.load_balancing", "spray"),
     ] {
         let warnings = said(&[set]);
         let early = warnings.iter().any(|warning| warning.contains("nack_interval, 500.000 us, is below"));
@@ -97,7 +97,7 @@ fn switches_share_by_tier_and_scheme() {
 
 #[test]
 fn switches_of_a_tier_may_not_mark() {
-    let network = run(&[("switch.border.marks", "false")], "lossy").unwrap().setup.network;
+    let network = run(&[("switch.border.ecn_marking", "false")], "lossy").unwrap().setup.network;
     let mut told_apart = [0; 2];
     for (index, link) in network.links().iter().enumerate() {
         let (from, marks) = (&network.nodes()[link.from.index()], network.port(LinkId(index as u32)).config().ecn);
@@ -211,7 +211,7 @@ fn a_buffer_too_small_for_its_headroom_is_refused_with_the_numbers() {
     points_at(&error, "--set:1:22", &["dc0.border", "33554432 B", "100226176 B", "[switch]"]);
     // Two data classes need twice the headroom of one, 50 MB.
     assert!(run(&[("switch.border.buffer", "64MiB")], "pfc").is_err());
-    assert!(run(&[("switch.border.buffer", "64MiB"), ("traffic.1.class", "3")], "pfc").is_ok());
+    assert!(run(&[("switch.border.buffer", "64MiB"), ("traffic.1.traffic_class", "3")], "pfc").is_ok());
 }
 
 #[track_caller]
@@ -228,8 +228,8 @@ fn mistakes_are_said_where_they_stand() {
     refused(&[("switch.egress_alpha", "0")], "--set:1:21", &[]);
     refused(&[("switch.border.egress_alpha", "0.0")], "--set:1:28", &[]);
     refused(&[("switch.pfc", "{ frame = 65536 }")], "--set:1:22", &["65535"]);
-    refused(&[("host.cnp", "0us")], "--set:1:10", &[]);
-    for (key, place) in [("period", "--set:1:26"), ("interval", "--set:1:28")] {
+    refused(&[("host.cnp_interval", "0us")], "--set:1:19", &[]);
+    for (key, place) in [("period", "--set:1:26"), ("notify_interval", "--set:1:35")] {
         let key = format!("schemes.lscc.lscc.{key}");
         for time in ["0s", "1ns", "999ns"] {
             let error = run(&[(&key, time)], "lscc").unwrap_err();
@@ -238,14 +238,14 @@ fn mistakes_are_said_where_they_stand() {
         run(&[(&key, "1us")], "lscc").unwrap();
     }
     refused(&[("host.clock_drift", "5")], "--set:1:18", &[]);
-    refused(&[("traffic.0.class", "8")], "--set:1:17", &[]);
+    refused(&[("traffic.0.traffic_class", "8")], "--set:1:17", &[]);
     refused(&[("traffic.0.to", "16..40")], "--set:1:14", &["39"]);
     refused(&[("traffic.0.load_of", "core")], "--set:1:19", &[]);
     let error = run(&[("schemes.lscc.lscc.r_min", "300Gbps")], "lscc").unwrap_err();
     points_at(&error, "--set:1:25", &["200"]);
     refused(&[("schemes.lscc.swing", "true")], "test.toml:61:19", &["`lscc`", "`swing`"]);
     refused(&[("switch.bufer", "1MB")], "--set:1:1", &["`buffer`"]);
-    refused(&[("series.switches", "[\"tier:edg\"]")], "--set:1:18", &["`edge`"]);
+    refused(&[("monitor.switches", "[\"tier:edg\"]")], "--set:1:18", &["`edge`"]);
     refused(&[("port.ecn", "{ min = \"10%\", max = \"20%\" }")], "--set:1:18", &[]);
     let error = parse(&LOSSLESS.replace("alpha = 0.125", "alpha = 0.125\nxoff = 5"), "t", &Overrides::default());
     points_at(&error.unwrap_err(), "t:28:8", &[]);
@@ -305,10 +305,10 @@ fn a_law_that_the_near_end_cannot_reach_is_warned_of() {
 
 #[test]
 fn every_accepted_value_is_named() {
-    refused(&[("host.cnp", "\"never\"")], "--set:1:10", &["\"off\"", "\"50us\""]);
+    refused(&[("host.cnp_interval", "\"never\"")], "--set:1:19", &["\"off\"", "\"50us\""]);
     refused(&[("host.on_ramp", "true")], "--set:1:14", &["\"off\""]);
     refused(&[("host.on_ramp", "{ threshhold = \"1us\" }")], "--set:1:16", &["`threshold`"]);
-    refused(&[("host.small_queue", "\"all\"")], "--set:1:18", &["\"off\""]);
+    refused(&[("host.tsq_limit", "\"all\"")], "--set:1:16", &["\"off\""]);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn requests_are_groups_of_flows_from_different_hosts() {
     assert!((3_000..3_400).contains(&mean_us), "{mean_us} us");
     points_at(&build(&[("traffic.0.fanout", "50")]).unwrap_err(), "--set:1:18", &["49"]);
     points_at(&build(&[("traffic.0.load", "1.5")]).unwrap_err(), "--set:1:16", &[]);
-    points_at(&build(&[("traffic.0.window", "1ns")]).unwrap_err(), "test.toml:8:1", &[]);
+    points_at(&build(&[("traffic.0.duration", "1ns")]).unwrap_err(), "test.toml:8:1", &[]);
     points_at(&build(&[("traffic.0.among", "even")]).unwrap_err(), "test.toml:10:10", &["25"]);
 }
 
@@ -391,7 +391,7 @@ fn controllers_act_before_the_first_packet() {
     // Without flows LSCC feeds back 2 MB a round trip and a period on average, 7.3 Gb/s, and swings around that.
     let set = [
         ("traffic", "[{ kind = \"long\", flows = [[0, 16]], size = \"1MB\", start = \"100ms\" }]"),
-        ("series", "{ interval = \"10ms\", ports = [\"class:inter\"] }"),
+        ("monitor", "{ interval = \"10ms\", ports = [\"class:inter\"] }"),
         ("schemes.lscc.lscc.q_ref", "\"2MB\""),
         ("stop", "\"101ms\""),
     ];

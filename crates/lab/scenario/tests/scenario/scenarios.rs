@@ -116,11 +116,11 @@ fn lists_and_samples_are_laid_over_the_grid() {
         seed = [1, 2]
         [[points]]
         stop = "1ms"
-        "port.loss" = 0.1
+        "port.loss_probability" = 0.1
         [[points]]
         stop = "2ms"
-        "port.loss" = 0.2
-        [sample]
+        "port.loss_probability" = 0.2
+        [random_points]
         points = 4
         keys."port.buffer" = { from = "100kB", to = "200kB" }
         "#;
@@ -128,8 +128,8 @@ fn lists_and_samples_are_laid_over_the_grid() {
     let runs = scenario.runs();
     assert_eq!(runs.len(), 2 * 2 * 4);
     let keys: Vec<&str> = runs[0].point.iter().map(|(key, _)| key.as_str()).collect();
-    assert_eq!(keys, ["seed", "stop", "port.loss", "port.buffer"]);
-    assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,port.loss=0.1,port.buffer=1"), "{}", runs[0].id);
+    assert_eq!(keys, ["seed", "stop", "port.loss_probability", "port.buffer"]);
+    assert!(runs[0].id.starts_with("a,seed=1,stop=1ms,port.loss_probability=0.1,port.buffer=1"), "{}", runs[0].id);
     // The same file results in the same points, and so does its resolved form.
     let ids = |scenario: &Scenario| scenario.runs().into_iter().map(|run| run.id).collect::<Vec<_>>();
     assert_eq!(ids(&read(&text)), ids(&scenario));
@@ -269,15 +269,18 @@ fn the_resolved_file_is_the_same_scenario() {
         for (a, b) in again.runs().iter().zip(scenario.runs()) {
             assert_eq!((&a.id, &a.config), (&b.id, &b.config));
         }
-        assert!(resolved.contains("rto_max = \"4s\"") && resolved.contains("in_service = \"remainder\""), "{resolved}");
-        assert_eq!(scenario.to_json()["host"]["payload"], 4096);
+        assert!(
+            resolved.contains("rto_max = \"4s\"") && resolved.contains("in_service_bytes = \"remaining\""),
+            "{resolved}"
+        );
+        assert_eq!(scenario.to_json()["host"]["mss"], 4096);
     }
 }
 
 #[test]
 fn a_scale_and_arguments_replace_values() {
     let overrides = Overrides {
-        set: vec![("topology.link_delay".into(), "2us".into()), ("traffic.1.window".into(), "5ms".into())],
+        set: vec![("topology.link_delay".into(), "2us".into()), ("traffic.1.duration".into(), "5ms".into())],
         seed: Some(99),
         scale: Some("quick".into()),
         ..Overrides::default()
@@ -375,7 +378,7 @@ fn permutations_are_derangements_in_their_scope() {
 
 #[test]
 fn poisson_meets_its_load_and_its_ratio() {
-    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"websearch\"\nload=0.25\nratio=\"4:1\"\nwindow=\"2s\"";
+    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"websearch\"\nload=0.25\nratio=\"4:1\"\nduration=\"2s\"";
     let built = built(&with(&small(PAIR, traffic), &[("stop", "3s")]));
     let inter: Vec<&experiment::FlowSpec> = built.setup.flows.iter().filter(|flow| flow.kind == 1).collect();
     let bytes: u64 = inter.iter().map(|flow| flow.size.get()).sum();
@@ -412,7 +415,7 @@ fn a_ratio_of_bytes_counts_bytes() {
 
 #[test]
 fn an_overloaded_class_is_a_warning() {
-    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"alibaba-wan\"\nload=1\nratio=\"4:1\"\nratio_of=\"bytes\"\nwindow=\"1ms\"";
+    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"alibaba-wan\"\nload=1\nratio=\"4:1\"\nratio_of=\"bytes\"\nduration=\"1ms\"";
     let built = built(&read(&small(PAIR, traffic)));
     let said = built.warnings.iter().find(|warning| warning.contains("250.0 % of its rate"));
     assert!(said.is_some_and(|said| said.contains("traffic.0.load")), "{:?}", built.warnings);
@@ -436,7 +439,7 @@ fn triangle(load: &str) -> BuiltRun {
         link("a", "c")
     );
     let traffic = format!(
-        "[[traffic]]\nkind=\"poisson\"\ninter=\"websearch\"\nload_of=\"inter\"\nload=\"{load}\"\nwindow=\"1s\""
+        "[[traffic]]\nkind=\"poisson\"\ninter=\"websearch\"\nload_of=\"inter\"\nload=\"{load}\"\nduration=\"1s\""
     );
     built(&with(&small(&topology, &traffic), &[("stop", "2s")]))
 }
@@ -472,7 +475,7 @@ fn the_most_loaded_link_of_each_direction_is_named() {
 fn loads_at_different_times_do_not_add_up() {
     let entry = |start: &str, to: &str| {
         format!(
-            "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\nload=0.6\nload_of=\"host\"\nto=\"{to}\"\nstart=\"{start}\"\nwindow=\"5ms\"\n"
+            "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\nload=0.6\nload_of=\"host\"\nto=\"{to}\"\nstart=\"{start}\"\nduration=\"5ms\"\n"
         )
     };
     let star = "[topology]\nkind = \"single-switch\"\nhosts = 8\nrate = \"10Gbps\"";
@@ -709,21 +712,21 @@ const KEYS: &[&str] = &[
     "port.phantom",
     "port.phantom.size",
     "port.phantom.drain",
-    "port.loss",
-    "port.inter.loss",
+    "port.loss_probability",
+    "port.inter.loss_probability",
     "port.mark_at",
-    "host.payload",
+    "host.mss",
     "host.header",
     "host.ack_size",
     "host.ack_every",
     "host.ack_delay",
-    "host.path",
+    "host.load_balancing",
     "host.entropies",
     "host.rto_min",
     "schemes.uno.law",
     "schemes.uno.intra",
     "schemes.uno.host",
-    "schemes.uno.host.payload",
+    "schemes.uno.host.mss",
     "schemes.uno.params.unocc.k",
     "schemes.uno.params.unocc.alpha",
     "schemes.uno.params.unocc.epoch_period",
@@ -740,12 +743,12 @@ const KEYS: &[&str] = &[
     "traffic.1.load_of",
     "traffic.1.ratio",
     "traffic.1.ratio_of",
-    "traffic.1.window",
+    "traffic.1.duration",
     "traffic.1.flows",
     "traffic.1.start",
-    "series.interval",
-    "series.ports",
-    "series.flows",
+    "monitor.interval",
+    "monitor.ports",
+    "monitor.flows",
     "sizes.small",
     "grid",
 ];
@@ -867,7 +870,7 @@ fn a_lone_flow_takes_its_ideal_time() {
 fn known_sizes_that_nothing_uses_are_said() {
     let traffic = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"\n";
     let said = |law, quantum| {
-        let set = [("host.known_sizes", "true"), ("schemes.a.law", law), ("host.initial_quantum", quantum)];
+        let set = [("host.size_aware", "true"), ("schemes.a.law", law), ("host.initial_quantum", quantum)];
         let built = built(&with(&small(PAIR, traffic), &set));
         assert!(built.setup.host.known_sizes);
         built.warnings.iter().any(|said| said.contains(&format!("nothing uses it: the law {law} does not")))
@@ -878,10 +881,7 @@ fn known_sizes_that_nothing_uses_are_said() {
     let two = |intra, inter| {
         let laws = format!("intra = \"{intra}\"\ninter = \"{inter}\"");
         let text = small(PAIR, traffic).replace("law = \"dctcp\"", &laws);
-        built(&with(&text, &[("host.known_sizes", "true")]))
-            .warnings
-            .iter()
-            .any(|said| said.contains("nothing uses it"))
+        built(&with(&text, &[("host.size_aware", "true")])).warnings.iter().any(|said| said.contains("nothing uses it"))
     };
     assert!(two("cubic", "dctcp") && !two("cubic", "strait") && !two("strait", "cubic"));
 }
@@ -896,7 +896,7 @@ fn what_trims_in_vain_is_said() {
     };
     let sound = [("port.trim.header", "64")];
     assert!(said(&[("port.trim.header", "9000")], "to 9000 B, which is no less"));
-    assert!(said(&[("port.trim.control", "63B")], "63 B for control packets, and drops all of 64 B"));
+    assert!(said(&[("port.trim.control_buffer", "63B")], "63 B for control packets, and drops all of 64 B"));
     assert!(!said(&sound, "which is no less") && !said(&sound, "for control packets"));
     assert!(said(&[("host.rto_min", "5s")], "host.rto_min (5.000 s) is over host.rto_max (4.000 s)"));
 }

@@ -48,7 +48,7 @@ pub(super) struct Active<L> {
     pub(super) sent: Bytes,
     /// The flow precedes others while it has sent less than this or, if its size is known, while it has less left to send.
     pub(super) early: Bytes,
-    /// Set if its size is known: [`HostConfig::known_sizes`](experiment::HostConfig::known_sizes).
+    /// Set if its size is known: [`HostConfig::size_aware`](experiment::HostConfig::size_aware).
     pub(super) by_size: bool,
 }
 

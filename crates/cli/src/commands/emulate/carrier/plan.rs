@@ -70,7 +70,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
         return refused(
             "`host.on_ramp` has a threshold of the whole one-way delay, and the transport, whose clocks nobody sets, counts from \
-             the least; { threshold = \"auto\" } and { over_base = true } are accepted"
+             the least; { threshold = \"auto\" } and { on_queueing_delay = true } are accepted"
                 .into(),
         );
     }
@@ -111,7 +111,7 @@ pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     }
     if matches!(host.path, LoadBalancing::UnoLb(_)) {
         said.push(
-            "`host.path` is \"unolb\", and the transport re-routes a path only when its timer has struck twice"
+            "`host.load_balancing` is \"unolb\", and the transport re-routes a path only when its timer has struck twice"
                 .to_owned(),
         );
     }

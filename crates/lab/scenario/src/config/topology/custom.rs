@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 use fabric::LinkClass;
 use units::{Rate, Span};
 
-use crate::config::PortPatch;
+use crate::config::PortClassOverrides;
 use crate::decode::{Located, table, words};
 use crate::error::SpannedError;
 
@@ -64,7 +64,7 @@ table! {
         /// Number of parallel links.
         parallel: NonZeroU16 = NonZeroU16::MIN;
         /// Other settings for its ports, laid over all others.
-        port: Option<PortPatch> = None;
+        port: Option<PortClassOverrides> = None;
     }
 }
 

@@ -306,8 +306,8 @@ fn scheme(
 fn clock() -> Value {
     Value::table([
         ("tick", Value::string("1ns")),
-        ("whole", Value::string("short")),
-        ("ties", Value::string("scheduled")),
+        ("exact_ticks", Value::string("round-down-one")),
+        ("tie_break", Value::string("scheduled")),
     ])
 }
 
@@ -316,7 +316,7 @@ fn host(payload: u32, mode: u32, multi: u32) -> Value {
     // 14 B for the link, 20 for IP, 8 for UDP, 6 of its own; TIMELY adds a timestamp. An acknowledgement has 46 B and
     // is padded to 60, and HPCC's reports come on top of the 46.
     Value::table([
-        ("payload", payload.encode()),
+        ("mss", payload.encode()),
         ("header", Value::Integer(if mode == 7 { 56 } else { 48 })),
         ("ack_size", Value::Integer(if mode == 3 { 46 } else { 60 })),
         ("int_header", Value::Integer(42)),
@@ -326,7 +326,7 @@ fn host(payload: u32, mode: u32, multi: u32) -> Value {
         ("window_check", Value::string("overshoot")),
         ("recovery", Value::string("go-back-n")),
         ("nack_interval", Value::string("500us")),
-        ("timeouts_cut", Value::Boolean(false)),
+        ("law_sees_timeouts", Value::Boolean(false)),
     ])
 }
 
@@ -380,7 +380,7 @@ fn roomy(
 fn switch(config: &Config) -> Result<Value, SpannedError> {
     Ok(Value::table([
         ("buffer", Bytes::new(mebibytes(config)? << 20).encode()),
-        ("reserve", Value::Integer(RESERVE.into())),
+        ("reserved", Value::Integer(RESERVE.into())),
         ("pfc", Value::table([("frame", Value::Integer(43))])),
     ]))
 }
@@ -487,17 +487,17 @@ impl Ports {
             ("alpha", alpha.encode()),
             ("headroom", Value::Integer(i64::try_from(headroom(link)).unwrap_or(i64::MAX))),
             ("ecn", ecn),
-            ("loss", if self.loses(link) { self.loss(link).encode() } else { Value::Absent }),
+            ("loss_probability", if self.loses(link) { self.loss(link).encode() } else { Value::Absent }),
         ]))
     }
 
     /// `[port]`.
     fn table(&self) -> Value {
         let mut entries = vec![
-            ("hysteresis", Value::Integer(3_072)),
+            ("xon_offset", Value::Integer(3_072)),
             ("ecn", Value::string("off")),
             ("mark_at", Value::string("dequeue")),
-            ("in_service", Value::string("excluded")),
+            ("in_service_bytes", Value::string("none")),
         ];
         entries.extend(self.of_class.iter().map(|(class, kind)| (*class, self.settings[kind].clone())));
         Value::table(entries)
@@ -580,7 +580,7 @@ fn traffic(
         let file = format!("{}.flows.csv", names.scenario);
         let entry = Value::table([
             ("kind", Value::string("list")),
-            ("class", class(flows[0].group)),
+            ("traffic_class", class(flows[0].group)),
             ("file", Value::string(&file)),
         ]);
         return (Value::Array(vec![Node::made(entry)]), Some((file, text)));
@@ -601,7 +601,7 @@ fn traffic(
         Node::made(Value::table([
             ("kind", Value::string("list")),
             ("name", if groups.len() > 1 { Value::string(format!("group{group}")) } else { Value::Absent }),
-            ("class", class(*group)),
+            ("traffic_class", class(*group)),
             ("flows", Value::Array(list)),
         ]))
     };

@@ -114,7 +114,7 @@ impl Shape {
             1 => Span::ZERO,
             ranks => {
                 let part = activations.get().div_ceil(ranks.into());
-                job.local_rate.tx_time(Bytes::new(2 * u64::from(ranks - 1) * part))
+                job.intra_host_rate.tx_time(Bytes::new(2 * u64::from(ranks - 1) * part))
             }
         };
         let shape = Self {
@@ -198,7 +198,7 @@ impl Shape {
         let each = self.flows();
         if each == 0 {
             let message = format!("job `{}` sends nothing: all of its ranks are on one host", job.name.value);
-            return Err(SpannedError::new(job.place.origin, message)
+            return Err(SpannedError::new(job.placement.origin, message)
                 .label("one host")
                 .help("set `tensor`, `pipeline` or `data` of `parallel` to 2 or more"));
         }
@@ -262,16 +262,16 @@ fn hosts(job: &Job, draws: Draws, ground: &TrafficContext<'_>) -> Result<Vec<Hos
         let message = format!("ranks_per_host = {per_host}, and `tensor` is {tensor}");
         return Err(SpannedError::new(job.ranks_per_host.origin, message).label(format!("expected {expected}")));
     }
-    let mut hosts = places::hosts(&job.place, ground)?;
+    let mut hosts = places::hosts(&job.placement, ground)?;
     let ranks = u128::from(tensor) * u128::from(pipeline) * u128::from(data);
     let wanted = ranks / u128::from(per_host);
     if hosts.len() as u128 != wanted {
         let of = if per_host == 1 { String::new() } else { format!(", {per_host} a host") };
         let message = format!(
-            "tensor {tensor} x pipeline {pipeline} x data {data} are {ranks} ranks{of}, and `place` has {} hosts",
+            "tensor {tensor} x pipeline {pipeline} x data {data} are {ranks} ranks{of}, and `placement` has {} hosts",
             hosts.len()
         );
-        return Err(SpannedError::new(job.place.origin, message).label(format!("expected {wanted} hosts")));
+        return Err(SpannedError::new(job.placement.origin, message).label(format!("expected {wanted} hosts")));
     }
     if job.shuffle {
         // Fisher and Yates.

@@ -1,4 +1,4 @@
-//! The near end: opens doors for programs, and keeps a connection to the far end.
+//! The proxy client: opens doors for programs, and keeps a connection to the proxy server.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use proto::closed::{CloseCode, Closed};
 use proto::secret::Secret;
 use proto::ticket::TicketId;
-use proxy::{ConnectFailure, Destination, EntranceKind, ProxyListener, near as carry};
+use proxy::{ConnectFailure, Destination, EntranceKind, ProxyListener, client as carry};
 use tokio::time::timeout;
 use transport::{Connection, Endpoint, Error};
 
 use super::proxy_log::ProxyLog;
 use super::{run, with_room};
-use crate::args::NearArgs;
+use crate::args::ProxyClientArgs;
 use crate::exit::{CommandFailure, tell};
 use crate::peer::access::PeerTarget;
 use crate::peer::dial::failure;
@@ -34,7 +34,7 @@ struct EntranceSpec {
     at: SocketAddr,
 }
 
-pub(super) fn near(args: &NearArgs) -> Result<(), CommandFailure> {
+pub(super) fn client(args: &ProxyClientArgs) -> Result<(), CommandFailure> {
     let asked = doors(args)?;
     let way = PeerTarget::new(&args.peer, &args.call)?;
     let room = PeerLimits { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
@@ -46,17 +46,17 @@ pub(super) fn near(args: &NearArgs) -> Result<(), CommandFailure> {
         Ok(carry(doors, || caller.call(), told.log(args.verbose)).await)
     })?;
     if let Some(endpoint) = caller.endpoint.take() {
-        endpoint.end(CloseCode::NONE, if ended.is_none() { "the near end was interrupted" } else { "" });
+        endpoint.end(CloseCode::NONE, if ended.is_none() { "the proxy client was interrupted" } else { "" });
     }
     match ended {
-        None => Err(CommandFailure::Interrupted(format!("the near end ended: {}", told.summary()))),
+        None => Err(CommandFailure::Interrupted(format!("the proxy client ended: {}", told.summary()))),
         Some(Err(failure)) => Err(failure),
         Some(Ok(why)) => Err(CommandFailure::Run(anyhow::anyhow!(why))),
     }
 }
 
 /// The doors that the options ask for.
-fn doors(args: &NearArgs) -> Result<Vec<EntranceSpec>, CommandFailure> {
+fn doors(args: &ProxyClientArgs) -> Result<Vec<EntranceSpec>, CommandFailure> {
     let mut doors = Vec::new();
     for text in &args.socks {
         doors.push(EntranceSpec { option: "--socks", kind: EntranceKind::Socks, at: door("--socks", text)? });
@@ -98,7 +98,7 @@ fn open(asked: &EntranceSpec) -> Result<ProxyListener, CommandFailure> {
     let at = door.address();
     tell(&match kind {
         EntranceKind::Socks => format!("SOCKS 5 at {at}"),
-        EntranceKind::Forward(to) => format!("{at} is {to} at the far end"),
+        EntranceKind::Forward(to) => format!("{at} is {to} at the proxy server"),
         EntranceKind::Transparent => format!("redirected connections at {at}"),
     });
     if !at.ip().to_canonical().is_loopback() && *kind != EntranceKind::Transparent {
@@ -110,7 +110,7 @@ fn open(asked: &EntranceSpec) -> Result<ProxyListener, CommandFailure> {
     Ok(door)
 }
 
-/// Calls the far end, again and again.
+/// Calls the proxy server, again and again.
 struct Dialer {
     way: PeerTarget,
     end: EndpointSpec,
@@ -151,14 +151,14 @@ impl Dialer {
         match (&error, &self.way) {
             (Error::Closed(Closed::There { code: CloseCode::REFUSED, .. }), PeerTarget::Ticket(_)) => {
                 ConnectFailure::ForGood(format!(
-                    "the far end at {address} does not take this ticket: it has ended, or the far end was started anew; with \
+                    "the proxy server at {address} does not take this ticket: it has ended, or the proxy server was started anew; with \
                  --ticket FILE it keeps its ticket"
                 ))
             }
             (Error::Closed(Closed::There { code: CloseCode::REFUSED, .. }), PeerTarget::Address { .. }) => {
                 let own = self.end.config.identity.fingerprint();
                 ConnectFailure::ForGood(format!(
-                    "the far end at {address} does not let this caller in: give its ticket, or start it with --allow-caller {own}"
+                    "the proxy server at {address} does not let this caller in: give its ticket, or start it with --allow-key {own}"
                 ))
             }
             // Another key, or another program, at that address.

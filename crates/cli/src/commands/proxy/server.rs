@@ -1,4 +1,4 @@
-//! The far end: lets near ends in and connects for them.
+//! The proxy server: lets proxy clients in and connects for them.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use transport::Endpoint;
 
 use super::proxy_log::ProxyLog;
 use super::{LOOK, run, with_room};
-use crate::args::FarArgs;
+use crate::args::ProxyServerArgs;
 use crate::exit::{CommandFailure, tell};
 use crate::peer::end::{EndpointSpec, MAX_PACKET, MAX_PATHS, PeerLimits};
 use crate::peer::service::PROXY;
 use crate::peer::ticket_listener::{self, ListenConfig, ListenRequest, TicketListener};
 
-/// Near ends at a time: each may have windows full of bytes.
+/// Proxy clients at a time: each may have windows full of bytes.
 const MAX_CALLERS: usize = 32;
 
-pub(super) fn far(args: &FarArgs) -> Result<(), CommandFailure> {
+pub(super) fn server(args: &ProxyServerArgs) -> Result<(), CommandFailure> {
     let rules: Result<Vec<Rule>, _> = args.allow.iter().map(|text| text.parse()).collect();
     let rules = rules.map_err(|error| CommandFailure::Input(format!("error: --allow {error}")))?;
     let terms = ListenConfig::new(ListenRequest {
         listen: &args.listen,
         threads: args.threads,
         keep: true,
-        valid: args.valid.as_deref(),
-        addresses: &args.addresses,
-        allow: ("--allow-caller", &args.allow_caller),
+        valid: args.ticket_lifetime.as_deref(),
+        addresses: &args.advertise,
+        allow: ("--allow-key", &args.allow_key),
         insecure: args.insecure,
         file: args.ticket.as_deref(),
     })?;
@@ -41,18 +41,18 @@ pub(super) fn far(args: &FarArgs) -> Result<(), CommandFailure> {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }
     let told = Arc::new(ProxyLog::default());
-    let far = ProxyServer::new(Allow::new(rules), told.log(args.verbose));
-    let ended = run(serve(&endpoint, &mut desk, &far))?;
+    let proxy = ProxyServer::new(Allow::new(rules), told.log(args.verbose));
+    let ended = run(serve(&endpoint, &mut desk, &proxy))?;
     let outcome = match ended {
-        None => Err(CommandFailure::Interrupted(format!("the far end ended: {}", told.summary()))),
+        None => Err(CommandFailure::Interrupted(format!("the proxy server ended: {}", told.summary()))),
         Some(()) => Err(ticket_listener::ended(&endpoint)),
     };
-    endpoint.end(CloseCode::NONE, if ended.is_none() { "the far end was interrupted" } else { "" });
+    endpoint.end(CloseCode::NONE, if ended.is_none() { "the proxy server was interrupted" } else { "" });
     outcome
 }
 
-/// Serves near ends until the socket fails.
-async fn serve(endpoint: &Endpoint, desk: &mut TicketListener, far: &ProxyServer) {
+/// Serves proxy clients until the socket fails.
+async fn serve(endpoint: &Endpoint, desk: &mut TicketListener, proxy: &ProxyServer) {
     let mut callers = JoinSet::new();
     loop {
         tokio::select! {
@@ -61,15 +61,15 @@ async fn serve(endpoint: &Endpoint, desk: &mut TicketListener, far: &ProxyServer
                 let Some(connection) = desk.admit(incoming) else { continue };
                 let who = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
                 if callers.len() >= MAX_CALLERS {
-                    connection.close(CloseCode::BUSY, "as many near ends are connected as there may be");
-                    tell(&format!("{who}: refused, as {MAX_CALLERS} near ends are connected already"));
+                    connection.close(CloseCode::BUSY, "as many proxy clients are connected as there may be");
+                    tell(&format!("{who}: refused, as {MAX_CALLERS} proxy clients are connected already"));
                     continue;
                 }
-                tell(&format!("{who}: a near end is connected"));
-                let far = far.clone();
+                tell(&format!("{who}: a proxy client is connected"));
+                let proxy = proxy.clone();
                 callers.spawn(async move {
-                    far.serve(&connection, &who).await;
-                    tell(&format!("{who}: the near end is gone: {}", connection.closed().await));
+                    proxy.serve(&connection, &who).await;
+                    tell(&format!("{who}: the proxy client is gone: {}", connection.closed().await));
                 });
             }
             Some(_) = callers.join_next() => {}
