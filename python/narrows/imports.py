@@ -143,7 +143,7 @@ def _imported(
     for key, value in given.items():
         if value is not None:
             words.append(f"--{key.replace('_', '-')}={value}")
-    text, flows, _ = _narrows.import_files([*words, f"--output={target}", "--", *files], base=base, written=out is not None)
+    text, flows, _ = _narrows.import_files([*words, f"--out={target}", "--", *files], base=base, written=out is not None)
     if flows is not None and out is None:
         raise _given.wrong(
             f"the traffic has so many flows that they lie in a file beside the scenario, `{flows}`",

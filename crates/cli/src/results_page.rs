@@ -60,7 +60,9 @@ impl ResultsPage {
         };
         let refused = |why: &str| {
             let path = path.display();
-            CommandFailure::Input(format!("error: `{path}` {why}\nhelp: give --page another file, or remove this one"))
+            CommandFailure::Input(format!(
+                "error: `{path}` {why}\nhelp: give --markdown another file, or remove this one"
+            ))
         };
         let (head, rest) = text.split_once(SECTION).unwrap_or((&text, ""));
         if !text.is_empty() && !head.starts_with(TITLE) {

@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Find the smallest buffer that meets the objectives.
     ///
     /// Searches for the smallest value of a key, by default the buffer of ports or switches, at which all objectives
-    /// (--slo) hold. Tries other settings with it, such as ECN marking thresholds (--try). Exit code 1 if no value
+    /// (--slo) hold. Tries other settings with it, such as ECN marking thresholds (--vary). Exit code 1 if no value
     /// meets the objectives.
     Size(Box<SizeArgs>),
     /// Recommend a control law, buffer size and marking thresholds.

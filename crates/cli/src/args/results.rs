@@ -111,7 +111,7 @@ pub(crate) struct ScoreArgs {
     /// key.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) filter: Vec<(String, String)>,
-    /// Baseline: results, a file of --write, or table values (papers/PAPER/values).
+    /// Baseline: results, a file of --save-baseline, or table values (papers/PAPER/values).
     ///
     /// Default: the schemes of the directory.
     #[arg(long, value_name = "RESULTS")]

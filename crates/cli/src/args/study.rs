@@ -117,7 +117,7 @@ pub(crate) struct SizeArgs {
     after_help = "The objectives must hold in every run: at all seeds and all points of the file's grid. Of the \
     schemes that meet them, the recommended one has the lowest score at the settings found for it.\n\nExamples:\n  \
     narrows choose net.toml\n  \
-    narrows choose net.toml --slo 'p99(intra.slowdown) <= 5' --cell 'p99(inter.fct)' --seeds 5"
+    narrows choose net.toml --slo 'p99(intra.slowdown) <= 5' --metric 'p99(inter.fct)' --seeds 5"
 )]
 pub(crate) struct ChooseArgs {
     #[command(flatten)]

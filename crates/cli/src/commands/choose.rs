@@ -25,7 +25,7 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), CommandFailure> {
     let names = study::metric_names(&read.plain)?;
     let given = request.objectives(&names)?;
     for metric in cell {
-        let wrong = |error: &dyn Display| CommandFailure::Input(format!("error: --cell `{metric}`: {error}"));
+        let wrong = |error: &dyn Display| CommandFailure::Input(format!("error: --metric `{metric}`: {error}"));
         let expr = expression_of_a_run(metric).map_err(|error| wrong(&error))?;
         if expr.is_constant() {
             return Err(wrong(&"no metric"));
@@ -57,7 +57,7 @@ pub(crate) fn choose(args: &ChooseArgs) -> Result<(), CommandFailure> {
 
 fn wrong(error: &ScoreError) -> CommandFailure {
     CommandFailure::Input(format!(
-        "error: {error}\nhelp: --cell names what is scored, as in --cell 'p99(inter.slowdown)'"
+        "error: {error}\nhelp: --metric names what is scored, as in --metric 'p99(inter.slowdown)'"
     ))
 }
 
@@ -68,7 +68,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
     }
     let (cells, without) = usual_cells(runs);
     if cells.is_empty() {
-        let help = "--cell names what is scored, as in --cell 'p50(all.fct)'";
+        let help = "--metric names what is scored, as in --metric 'p50(all.fct)'";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {

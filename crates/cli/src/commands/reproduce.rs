@@ -102,7 +102,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.update_verdicts).map(|figure| &figure.path);
     recorded.chain(&args.markdown).try_for_each(|path| files::writable(path))?;
-    args.markdown.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
+    args.markdown.iter().try_for_each(|page| outside_of_results(page, "--markdown"))?;
     for figure in figures.iter().filter(|_| args.values) {
         values_target(&figure.path, args.scale)?;
     }
@@ -394,7 +394,7 @@ fn own_seed(run: &scenario::Run) -> Option<u64> {
 
 /// The option that keeps this command's verdicts, if one was given.
 fn kept(args: &ReproduceArgs) -> Option<&'static str> {
-    [(args.update_verdicts, "--record"), (args.markdown.is_some(), "--page"), (args.values, "--values")]
+    [(args.update_verdicts, "--update-verdicts"), (args.markdown.is_some(), "--markdown"), (args.values, "--values")]
         .into_iter()
         .find(|&(asked, _)| asked)
         .map(|kept| kept.1)
@@ -568,7 +568,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFailure> {
     }
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else {
         return Err(CommandFailure::Input(format!(
-            "error: {}: --record writes into [[claim]] tables, and the claims here are an array of inline tables",
+            "error: {}: --update-verdicts writes into [[claim]] tables, and the claims here are an array of inline tables",
             path.display()
         )));
     };

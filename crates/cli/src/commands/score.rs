@@ -18,14 +18,17 @@ use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
 use crate::table;
 
-/// A file of `--write`: a point of a thousand metrics and seeds is under a megabyte.
+/// A file of `--save-baseline`: a point of a thousand metrics and seeds is under a megabyte.
 const REFERENCE: SizeLimit = SizeLimit { what: "a reference", mib: 64 };
 
 pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["scores", "ratios"])?;
     not_a_file(&args.directory)?;
-    let write =
-        args.save_baseline.as_deref().map(|path| NamedFile::new(path, OutputKind::Reference, "--write")).transpose()?;
+    let write = args
+        .save_baseline
+        .as_deref()
+        .map(|path| NamedFile::new(path, OutputKind::Reference, "--save-baseline"))
+        .transpose()?;
     let chosen =
         |set: Set| chosen(set.runs, &args.filter).map_err(|error| CommandFailure::Input(format!("error: {error}")));
     let set = read_set(&args.directory)?;
@@ -98,7 +101,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
     }
     let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
-        let help = "--cell names what is to be scored, as in --cell 'p50(all.slowdown)', \
+        let help = "--metric names what is to be scored, as in --metric 'p50(all.slowdown)', \
             and --only which runs are, as in --only variant=none";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
@@ -120,12 +123,12 @@ fn of_values(path: &Path, cells: &[String], newcomers: &[String]) -> Result<Refe
     values.reference(cells, newcomers).map_err(|error| wrong(&error))
 }
 
-/// Returns the reference that `--write` left.
+/// Returns the reference that `--save-baseline` left.
 fn of_file(path: &Path, given: &[String]) -> Result<Reference, CommandFailure> {
     let reference: Reference = kept(path, OutputKind::Reference, "narrows score RESULTS --save-baseline FILE")?;
     if !given.is_empty() && given != reference.cells {
         return Err(CommandFailure::Input(format!(
-            "error: `{}` has other metrics: {}\nhelp: leave out --cell",
+            "error: `{}` has other metrics: {}\nhelp: leave out --metric",
             path.display(),
             reference.cells.join(", ")
         )));

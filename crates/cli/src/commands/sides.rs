@@ -17,7 +17,7 @@ use crate::table::{bytes, time};
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), CommandFailure> {
     check_csv(&args.csv, &["flows"])?;
     let file =
-        args.sides.markdown.as_ref().map(|path| NamedFile::new(path, OutputKind::Tables, "--page")).transpose()?;
+        args.sides.markdown.as_ref().map(|path| NamedFile::new(path, OutputKind::Tables, "--markdown")).transpose()?;
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = super::compare::both(args)?;
     let incomplete = super::compare::lacking(args, &a, &b);

@@ -174,7 +174,7 @@ impl SizeRequest<'_> {
     /// ones of all other keys: they are run together, too.
     fn probe(&self, read: &SizingScenario, asked: &Sizing) -> Result<(), CommandFailure> {
         let least = if self.search.minimize.is_some() { "--minimize" } else { "the default range" };
-        let choice = if self.search.choices.is_empty() { "the default settings" } else { "--try" };
+        let choice = if self.search.choices.is_empty() { "the default settings" } else { "--vary" };
         // The search begins at the upper end. It may never reach the lower end, so that is checked if the user gave a range.
         let low = asked.ladder.first().filter(|_| self.search.minimize.is_some());
         let ends: Vec<&String> = asked.ladder.last().into_iter().chain(low).collect();
@@ -272,7 +272,7 @@ fn choice((key, text): &(String, String)) -> Result<Choice, CommandFailure> {
     };
     if values.is_empty() || values.iter().any(String::is_empty) {
         return Err(CommandFailure::Input(format!(
-            "error: --try {key}={} has an empty value\nhelp: expected values with commas between them, as in \
+            "error: --vary {key}={} has an empty value\nhelp: expected values with commas between them, as in \
              port.ecn.min=10%,25%",
             values.join(",")
         )));
@@ -342,8 +342,8 @@ impl RunLocation<'_> {
         let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
         objectives.iter().for_each(|it| say("--slo", it.clone()));
         search.minimize.iter().for_each(|(key, range)| say("--minimize", format!("{key}={range}")));
-        search.choices.iter().for_each(|(key, values)| say("--try", format!("{key}={values}")));
-        say("--steps", search.steps_per_doubling.to_string());
+        search.choices.iter().for_each(|(key, values)| say("--vary", format!("{key}={values}")));
+        say("--steps-per-doubling", search.steps_per_doubling.to_string());
         say("--seeds", search.seeds.to_string());
         words.extend(search.no_vary.then(|| "--no-vary".to_owned()));
         words

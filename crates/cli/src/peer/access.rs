@@ -65,7 +65,7 @@ impl PeerTarget {
         let now = seconds_since_1970();
         match ticket.ends {
             Some(ends) if ends <= now => Err(CommandFailure::Input(format!(
-                "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --valid of the listener says \
+                "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --ticket-lifetime of the listener says \
                  for how long it is valid",
                 quantity::in_words(Duration::from_secs(now - ends))
             ))),

@@ -115,10 +115,10 @@ pub(crate) fn failure(
         SessionError::Transport(Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })) => match way {
             PeerTarget::Ticket(_) => format!(
                 "the listener at {address} does not take this ticket: it was used or has ended, so start the listener anew \
-                 (--keep lets a ticket be used again, --valid sets how long)"
+                 (--reusable lets a ticket be used again, --ticket-lifetime sets how long)"
             ),
             PeerTarget::Address { .. } => format!(
-                "the listener at {address} does not let this caller in: give its ticket, or start it with --allow {}",
+                "the listener at {address} does not let this caller in: give its ticket, or start it with --allow-key {}",
                 end.config.identity.fingerprint()
             ),
         },
@@ -133,7 +133,7 @@ pub(crate) fn failure(
             )
         }
         SessionError::Transport(Error::Closed(Closed::Silence)) => format!(
-            "the listener at {address} does not answer any more (--idle {}): its process has ended, or the network is cut",
+            "the listener at {address} does not answer any more (--idle-timeout {}): its process has ended, or the network is cut",
             in_words(end.idle)
         ),
         other => format!("{deed} with {address} did not end well: {other}"),

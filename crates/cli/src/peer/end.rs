@@ -59,8 +59,8 @@ impl EndpointSpec {
     /// If an argument is wrong, or there can be no identity.
     pub(crate) fn new(args: &EndpointArgs, pair: CommandPair, room: PeerLimits) -> Result<Self, CommandFailure> {
         let law = Chosen::new(args)?;
-        let window = bytes("--window", &args.stream_window, 64 << 10..=LARGEST_WINDOW)?;
-        let idle = duration("--idle", &args.idle_timeout, Duration::from_secs(1)..=Duration::from_mins(10))?;
+        let window = bytes("--stream-window", &args.stream_window, 64 << 10..=LARGEST_WINDOW)?;
+        let idle = duration("--idle-timeout", &args.idle_timeout, Duration::from_secs(1)..=Duration::from_mins(10))?;
         let mut settings = Settings::new(pair.service, law.maker());
         settings.one_law = args.coupled;
         settings.key_log = key_log::from_environment()?;

@@ -54,7 +54,7 @@ impl<'a> ListenRequest<'a> {
             allow_key: ref allow,
             threads,
         } = *args;
-        let (valid, allow) = (Some(&**valid), ("--allow", &**allow));
+        let (valid, allow) = (Some(&**valid), ("--allow-key", &**allow));
         Self { listen, threads, keep, valid, addresses, allow, insecure: false, file: None }
     }
 }
@@ -75,7 +75,7 @@ impl<'a> ListenConfig<'a> {
     pub(crate) fn new(asked: ListenRequest<'a>) -> Result<Self, CommandFailure> {
         let at = addresses("--listen", asked.listen)?[0];
         let range = Duration::from_secs(1)..=MAX_VALID;
-        let valid = asked.valid.map(|text| duration("--valid", text, range)).transpose()?;
+        let valid = asked.valid.map(|text| duration("--ticket-lifetime", text, range)).transpose()?;
         let (option, keys) = asked.allow;
         let allowed = keys.iter().map(|text| fingerprint(option, text)).collect::<Result<_, _>>()?;
         let mut named = Vec::new();
@@ -83,7 +83,7 @@ impl<'a> ListenConfig<'a> {
             // A name or a number without a port is where this listener is.
             let has_port = text.parse::<SocketAddr>().is_ok()
                 || text.rsplit_once(':').is_some_and(|(name, _)| !name.contains(':'));
-            for address in addresses("--address", text)? {
+            for address in addresses("--advertise", text)? {
                 if !named.contains(&(address, has_port)) {
                     named.push((address, has_port));
                 }
@@ -122,7 +122,7 @@ impl<'a> ListenConfig<'a> {
         if named.is_empty() {
             return Err(CommandFailure::Input(
                 "error: this machine has no address by which others reach it, so there is none for the ticket\nhelp: name one \
-                 with --address"
+                 with --advertise"
                     .to_owned(),
             ));
         }
@@ -131,7 +131,7 @@ impl<'a> ListenConfig<'a> {
 }
 
 fn too_many(addresses: usize) -> CommandFailure {
-    CommandFailure::Input(format!("error: --address: {addresses} addresses; a ticket has 1 to {MAX_ADDRESSES}"))
+    CommandFailure::Input(format!("error: --advertise: {addresses} addresses; a ticket has 1 to {MAX_ADDRESSES}"))
 }
 
 /// Returns the reason why a listener has no more callers.
@@ -250,7 +250,7 @@ impl TicketListener {
         let has_served_key = claim.key.is_some() && self.served.as_ref().is_some_and(|served| served.key == claim.key);
         let comes_again = is_of_ticket && proves_resumption || is_allowed && has_served_key;
         match () {
-            () if self.is_done() && !comes_again => Err("one caller was let in already; --keep lets in more"),
+            () if self.is_done() && !comes_again => Err("one caller was let in already; --reusable lets in more"),
             () if is_allowed => Ok(()),
             () if !(is_of_ticket && (proves_ticket || proves_resumption)) => Err("it does not have this ticket"),
             () if self.ends.is_some_and(|ends| ends <= now) => Err("the ticket has ended"),

@@ -19,7 +19,7 @@ traffic = [{ kind = "incast", intra = 4, size = "60KB" }]
 fn the_first_choice_holds_and_scores_best_of_those_that_hold() {
     let scratch = Scratch::new("choose");
     scratch.write("s.toml", INCAST);
-    let asked = "choose s.toml --slo network.drops==0 --seeds 2 --no-vary --minimize port.buffer=16KB..64KB --cell p50(all.slowdown)";
+    let asked = "choose s.toml --slo network.drops==0 --seeds 2 --no-vary --minimize port.buffer=16KB..64KB --metric p50(all.slowdown)";
     let said = scratch.narrows(asked).ok();
     // Wide sends 240 KB at once into 64 KB at most; four windows of Fit are 48 KB.
     for part in
@@ -50,7 +50,7 @@ fn ties_and_schemes_left_out_are_named() {
     let scratch = Scratch::new("choose-ties");
     let twin = INCAST.replace("schemes.narrow", "schemes.twin").replace("Narrow", "Twin").replace("3KB", "12KB");
     scratch.write("s.toml", &twin);
-    let asked = "choose s.toml --slo network.drops==0 --seeds 1 --no-vary --cell p50(all.slowdown)";
+    let asked = "choose s.toml --slo network.drops==0 --seeds 1 --no-vary --metric p50(all.slowdown)";
     let tied = scratch.narrows(&format!("{asked} --minimize port.buffer=16KB..64KB")).ok();
     assert!(tied.out.contains("first choice: Fit") && tied.out.contains("Twin (1.000)"), "{tied}");
     let one = format!("{asked} --minimize schemes.fit.params.fixed.window=3KB..12KB");
@@ -77,9 +77,9 @@ fn what_cannot_be_chosen_is_said_before_anything_runs() {
         scratch.narrows(&format!("choose s.toml {rest}")).fails(2, said);
         assert!(scratch.files("out").is_empty());
     };
-    fails("--cell p9(slowdown)", &["--cell `p9(slowdown)`"]);
+    fails("--metric p9(slowdown)", &["--metric `p9(slowdown)`"]);
     fails("--slo p99(slowdown)", &["--slo `p99(slowdown)`"]);
-    fails("--cell p99(nope.fct)", &["--cell `p99(nope.fct)`", "`nope`"]);
+    fails("--metric p99(nope.fct)", &["--metric `p99(nope.fct)`", "`nope`"]);
     fails("--slo network.drops==0 --minimize port.bufer=1KB..2KB", &["unknown key `bufer`", "--> --minimize:1:"]);
     fails("--csv=mean", &["`mean`", "choices, answers, tried"]);
     fails("--scheme narow", &["no scheme `narow`", "`narrow`"]);

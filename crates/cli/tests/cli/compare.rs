@@ -155,8 +155,8 @@ fn what_flow_by_flow_refuses() {
         ("--flows --rate-tolerance -1", &["-1 is not a relative difference from 0 to 10, such as 0.05 or 5%"]),
         ("--flows --delay-floor 3", &["--delay-floor"]),
         ("--flows --tolerance 1", &["--tolerance", "--flows"]),
-        ("--page x.md", &["--flows"]),
-        ("--flows --page no/where.md", &["cannot write `no/where.md`"]),
+        ("--markdown x.md", &["--flows"]),
+        ("--flows --markdown no/where.md", &["cannot write `no/where.md`"]),
     ] {
         scratch.narrows(&format!("compare a a {line}")).fails(2, parts);
     }

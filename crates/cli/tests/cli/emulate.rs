@@ -106,9 +106,9 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
         ("--set topology.left=80", &["81 hosts, and at most 64"]),
         ("--set host.mss=500", &["552 B together, and 1280 to 65535"]),
         ("--pcap left>rihgt=x.pcapng", &["no port `left>rihgt`", "did you mean `left>right`?"]),
-        ("--on letf.host0 -- true", &["no host `letf.host0`", "did you mean `left.host0`?"]),
-        ("--on left.host0", &["--on", "COMMAND"]),
-        ("--with left.host0 -- true", &["HOST=COMMAND"]),
+        ("--command-host letf.host0 -- true", &["no host `letf.host0`", "did you mean `left.host0`?"]),
+        ("--command-host left.host0", &["--command-host", "COMMAND"]),
+        ("--background left.host0 -- true", &["HOST=COMMAND"]),
         ("--pcap left>right", &["PORT=FILE"]),
         ("--pcap left>right=pair.toml", &["will not replace `pair.toml`: it is not a capture", "give --pcap another"]),
         ("--pcap left>right=out/pair-emulated/x.pcapng", &["results directory `out/pair-emulated`"]),
@@ -419,7 +419,7 @@ fn a_program_runs_between_the_hosts() {
         "--out",
         "out",
         "--quiet",
-        "--on",
+        "--command-host",
         "left.host0",
         "--",
         "sh",
@@ -457,7 +457,7 @@ fn iperf3_has_its_flows_in_the_results() {
     if Command::new("iperf3").arg("--version").try_finish().is_err() {
         return skipped_without("iperf3_has_its_flows_in_the_results", "iperf3");
     }
-    let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--with"];
+    let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--background"];
     let client = ["right.host0=iperf3 -s -1", "--", "iperf3", "-c", "right.host0", "-t", "2", "-P", "2"];
     let ran = scratch.command(args.into_iter().chain(client)).finish();
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -494,7 +494,8 @@ fn runs(argument: &str) -> bool {
 /// Starts an emulation with a server and a command that have arguments of their own, and waits until both run.
 fn started(scratch: &Scratch, server: &str, command: &str) -> Process {
     let with = format!("right.host0=sleep {server}");
-    let line = ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--with", &with, "--", "sleep", command];
+    let line =
+        ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--background", &with, "--", "sleep", command];
     let child = scratch.command(line).piped();
     eventually(PATIENCE, "both programs run", || runs(server) && runs(command));
     child
@@ -697,9 +698,10 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
     if !can() {
         return;
     }
-    let lossy = r#"--set port.inter={loss_probability="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
+    let lossy =
+        r#"--set port.inter={loss_probability="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
     for laws in ["flow", "subflow"] {
-        let paths = format!(r#"--set host.load_balancing={{kind="unolb",subflows=3,laws="{laws}"}}"#);
+        let paths = format!(r#"--set host.load_balancing={{kind="unolb",subflows=3,law_per="{laws}"}}"#);
         let line = format!(
             "emulate pair.toml --stack narrows --scheme reno --json --set stop=20s {lossy} {paths} --out {laws}"
         );

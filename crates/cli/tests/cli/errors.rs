@@ -300,7 +300,8 @@ fn a_full_disk() {
     let Some(ran) = in_small_disk(&scratch, "120k", script) else { return };
     let ran = ran.ok().says(&["cannot write `out/report.html`: No space left", "`narrows report out`"]);
     assert!(
-        ran.out.starts_with("2\nflows.parquet\nmanifest.json\n") && ran.out.ends_with("wrote ../page.html\n"),
+        ran.out.starts_with("2\nflow_samples.parquet\nflows.parquet\nmanifest.json\n")
+            && ran.out.ends_with("wrote ../page.html\n"),
         "{ran}"
     );
     // Earlier results stay as they were.

@@ -85,7 +85,7 @@ fn causes_fit_a_screen() {
     let run = flow["run"].as_str().unwrap();
     let alone = of(&format!("--run {run} --flow {}", flow["flow"]));
     assert_eq!(alone[0]["slowest"][0]["causes"], flow["causes"]);
-    assert_eq!(of("--only scheme=uno --all --share 2%").len(), 4);
+    assert_eq!(of("--only scheme=uno --all --slowest 2%").len(), 4);
 }
 
 #[test]

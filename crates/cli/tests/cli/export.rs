@@ -104,7 +104,7 @@ fn a_sampled_flow_becomes_a_log() {
     let plain = grid_of("\"1MiB\"").replace("100000s", "100ms");
     scratch.write("plain.toml", &plain);
     scratch.narrows("run plain.toml --out plain").ok();
-    scratch.narrows("export qlog plain").fails(2, &["`dctcp,traffic.0.size=1MiB`", "help: `series = "]);
+    scratch.narrows("export qlog plain").fails(2, &["`dctcp,traffic.0.size=1MiB`", "help: `monitor = "]);
     scratch.write("s.toml", &format!("{plain}[monitor]\ninterval = \"10us\"\nflows = 2\n"));
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("export qlog r").fails(2, &["2 flows of `dctcp,traffic.0.size=1MiB` were sampled", "--flow"]);

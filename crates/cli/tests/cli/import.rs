@@ -86,7 +86,7 @@ fn mistakes() {
     scratch
         .narrows("import htsim a.cm --start-unit ps -o no/made.toml")
         .fails(2, &["cannot write `no/made.toml`", "No such file"]);
-    scratch.narrows("import htsim a.cm").fails(2, &["--output"]);
+    scratch.narrows("import htsim a.cm").fails(2, &["--out"]);
     scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
     scratch.narrows("import htsim binary.cm -o x.toml").fails(2, &["cannot read `binary.cm`", "UTF-8", "UTF-16"]);
     assert_eq!(scratch.tree(), before);

@@ -451,7 +451,7 @@ END
                      echo $1: $(cat /proc/sys/net/ipv4/tcp_congestion_control) \
                          $(ip -4 route show 203.0.113.0/24), $(ip -6 route show fd00:9::/64)
                  }}
-                 places='--default --route 203.0.113.0/24 --route fd00:9::/64'
+                 places='--set-default --route 203.0.113.0/24 --route fd00:9::/64'
                  used before
                  $NARROWS kernel load dctcp --name {first} $places > /dev/null || exit 7
                  used first
@@ -526,7 +526,7 @@ END
         let scratch = Scratch::new("kernel-kill");
         let name = name('c');
         let mut child = scratch
-            .command(["kernel", "load", "unocc", "--hold", "--as", &name])
+            .command(["kernel", "load", "unocc", "--foreground", "--name", &name])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

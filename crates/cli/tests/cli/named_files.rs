@@ -176,36 +176,36 @@ enum Use {
 #[cfg(all(target_os = "linux", feature = "import", feature = "transport"))]
 fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str), Use> {
     let mut all = std::collections::BTreeMap::from([
-        (("narrows-compare", "--page"), Use::Output("compare out out --flows --markdown ")),
+        (("narrows-compare", "--markdown"), Use::Output("compare out out --flows --markdown ")),
         (("narrows-emulate", "--pcap"), Use::Output("emulate pair.toml --scheme cubic --pcap left>right=")),
         (("narrows-export-perfetto", "--out"), Use::Output("export perfetto out --out ")),
         (("narrows-export-qlog", "--out"), Use::Output("export qlog out --flow 0 --out ")),
         (("narrows-import-chakra", "--groups"), Use::Input),
-        (("narrows-import-chakra", "--output"), Use::Output("import chakra input -o ")),
-        (("narrows-import-containerlab", "--output"), Use::Output("import containerlab input -o ")),
-        (("narrows-import-flows", "--output"), Use::Output("import flows input -o ")),
-        (("narrows-import-goal", "--output"), Use::Output("import goal input -o ")),
-        (("narrows-import-graphml", "--output"), Use::Output("import graphml input -o ")),
-        (("narrows-import-hpcc", "--output"), Use::Output("import hpcc input input -o ")),
-        (("narrows-import-htsim", "--output"), Use::Output("import htsim a.cm -o ")),
-        (("narrows-import-links", "--output"), Use::Output("import links input -o ")),
-        (("narrows-import-msccl", "--output"), Use::Output("import msccl input --size 1MB -o ")),
-        (("narrows-import-netflow", "--output"), Use::Output("import netflow input -o ")),
-        (("narrows-import-pcap", "--output"), Use::Output("import pcap input -o ")),
-        (("narrows-import-simai", "--output"), Use::Output("import simai input -o ")),
-        (("narrows-import-sndlib", "--output"), Use::Output("import sndlib input -o ")),
+        (("narrows-import-chakra", "--out"), Use::Output("import chakra input -o ")),
+        (("narrows-import-containerlab", "--out"), Use::Output("import containerlab input -o ")),
+        (("narrows-import-flows", "--out"), Use::Output("import flows input -o ")),
+        (("narrows-import-goal", "--out"), Use::Output("import goal input -o ")),
+        (("narrows-import-graphml", "--out"), Use::Output("import graphml input -o ")),
+        (("narrows-import-hpcc", "--out"), Use::Output("import hpcc input input -o ")),
+        (("narrows-import-htsim", "--out"), Use::Output("import htsim a.cm -o ")),
+        (("narrows-import-links", "--out"), Use::Output("import links input -o ")),
+        (("narrows-import-msccl", "--out"), Use::Output("import msccl input --size 1MB -o ")),
+        (("narrows-import-netflow", "--out"), Use::Output("import netflow input -o ")),
+        (("narrows-import-pcap", "--out"), Use::Output("import pcap input -o ")),
+        (("narrows-import-simai", "--out"), Use::Output("import simai input -o ")),
+        (("narrows-import-sndlib", "--out"), Use::Output("import sndlib input -o ")),
         (("narrows-plot", "--baseline"), Use::Input),
-        (("narrows-plot", "--output"), Use::Python),
-        (("narrows-proxy-far", "--ticket"), Use::Kept),
+        (("narrows-plot", "--out"), Use::Python),
+        (("narrows-proxy-server", "--ticket"), Use::Kept),
         (("narrows-report", "--out"), Use::Output("report out --out ")),
-        (("narrows-reproduce", "--page"), Use::Output("reproduce tiny --markdown ")),
-        (("narrows-score", "--write"), Use::Output("score out --save-baseline ")),
+        (("narrows-reproduce", "--markdown"), Use::Output("reproduce tiny --markdown ")),
+        (("narrows-score", "--save-baseline"), Use::Output("score out --save-baseline ")),
     ]);
     for traffic in ["chakra", "flows", "goal", "msccl", "netflow", "pcap", "simai"] {
         let page: &str = format!("narrows-import-{traffic}").leak();
         all.insert((page, "--scenario"), Use::Input);
     }
-    for page in ["narrows-perf", "narrows-proxy-far", "narrows-proxy-near", "narrows-recv", "narrows-send"] {
+    for page in ["narrows-perf", "narrows-proxy-server", "narrows-proxy-client", "narrows-recv", "narrows-send"] {
         all.insert((page, "--identity"), Use::Kept);
     }
     all

@@ -168,10 +168,10 @@ fn a_reader_that_has_gone_is_no_error() {
     }
     for out in ["out/one", "json"] {
         let files = [
+            "flow_samples.parquet",
             "flows.parquet",
             "manifest.json",
             "port_samples.parquet",
-            "flow_samples.parquet",
             "report.html",
             "summary.json",
         ];

@@ -115,7 +115,7 @@ fn is_sound(json: &Value, bytes: u64) {
 #[test]
 fn both_directions_many_streams_and_many_paths() {
     let scratch = Scratch::new("perf");
-    let listener = Listener::new(&scratch, "--keep --law newreno");
+    let listener = Listener::new(&scratch, "--reusable --law newreno");
     scratch.write("ticket", &listener.ticket);
     let run =
         |options: &str| perf(&scratch, &format!("@ticket --bytes 20M --json --interval 20ms {options}")).ok().json();
@@ -138,7 +138,7 @@ fn both_directions_many_streams_and_many_paths() {
     is_sound(&json, 20_000_000);
     assert_eq!(json["receiver"]["streams"], serde_json::json!([5_000_000, 5_000_000, 5_000_000, 5_000_000]));
 
-    let json = run("--reverse --streams 3 --packet 9000");
+    let json = run("--reverse --streams 3 --max-udp-payload 9000");
     is_sound(&json, 20_000_000);
     assert_eq!(json["receiver"]["streams"], serde_json::json!([6_666_667, 6_666_667, 6_666_666]));
 
@@ -202,14 +202,14 @@ fn people_read_lines() {
 #[test]
 fn who_may_not_call_is_refused() {
     let scratch = Scratch::new("perf-refused");
-    let listener = Listener::new(&scratch, "--valid 1s --keep");
+    let listener = Listener::new(&scratch, "--ticket-lifetime 1s --reusable");
     let begun = now();
     // A ticket that the caller takes for valid whenever the test comes to it.
     let (address, ticket) = (listener.address(), Ticket { ends: None, ..listener.read() });
     perf(&scratch, &address).fails(2, &["--fingerprint SHA256:", "--insecure"]);
     // The right key, but no ticket.
     let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
-    perf(&scratch, &line).fails(1, &["--allow SHA256:"]);
+    perf(&scratch, &line).fails(1, &["--allow-key SHA256:"]);
     let wrong = format!("SHA256:{}", "A".repeat(43));
     let said = ["does not have the key that --fingerprint names"];
     perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &said);
@@ -247,13 +247,13 @@ fn a_listener_may_have_threads() {
         let callers: Vec<Process> = (0..6).map(start).collect();
         callers.into_iter().map(|mut caller| ProgramRun::new(&line, &caller.output())).collect()
     };
-    let listener = Listener::new(&scratch, "--threads 2 --keep");
+    let listener = Listener::new(&scratch, "--threads 2 --reusable");
     for ran in at_once(&listener, "--paths 4") {
         is_sound(&ran.ok().json(), 2_000_000);
     }
     assert_eq!(listener.interrupted().matches(": received 2.00 MB").count(), 6);
     let listener = Listener::new(&scratch, "--threads 2");
-    let ran = at_once(&listener, "--idle 1");
+    let ran = at_once(&listener, "--idle-timeout 1");
     assert_eq!(ran.iter().filter(|ran| ran.code == 0).count(), 1);
     let (code, said) = listener.ended();
     assert!(code == 0 && said.matches(": received 2.00 MB").count() == 1, "{said}");
@@ -267,10 +267,10 @@ fn keys_instead_of_tickets() {
     let (code, said) = anyone.ended();
     assert!(code == 0 && said.contains("--insecure"), "{said}");
     // Both have the same key here, as it is one user's.
-    let key = perf(&scratch, "--listen 127.0.0.1:0 --allow SHA256:x").fails(2, &["--allow SHA256:x"]);
+    let key = perf(&scratch, "--listen 127.0.0.1:0 --allow-key SHA256:x").fails(2, &["--allow-key SHA256:x"]);
     assert_eq!(key.out, "");
     let own = anyone_key(&scratch);
-    let allowed = Listener::new(&scratch, &format!("--allow {own}"));
+    let allowed = Listener::new(&scratch, &format!("--allow-key {own}"));
     perf(&scratch, &format!("{} --fingerprint {own} --bytes 1k", allowed.address())).ok();
     assert_eq!(allowed.ended().0, 0);
 }
@@ -297,8 +297,8 @@ fn wrong_input_is_named() {
         ("127.0.0.1 --insecure --streams 0", &["0 is not in 1..=128"]),
         ("127.0.0.1 --insecure --paths 65", &["65 is not in 1..=64"]),
         ("127.0.0.1 --insecure --coding 8,20", &["--coding", "\"8,20\"", "1 to 16"]),
-        ("127.0.0.1 --insecure --packet 1000", &["1000 is not in 1200..=65527"]),
-        ("127.0.0.1 --insecure --idle 0.5", &["--idle 0.5: expected 1 s to 600 s"]),
+        ("127.0.0.1 --insecure --max-udp-payload 1000", &["1000 is not in 1200..=65527"]),
+        ("127.0.0.1 --insecure --idle-timeout 0.5", &["--idle-timeout 0.5: expected 1 s to 600 s"]),
         ("127.0.0.1 --insecure --law rubic", &["--law: no law `rubic`", "did you mean `cubic`?"]),
         ("127.0.0.1 --insecure --law hpcc", &["needs reports of switches (INT)"]),
         ("127.0.0.1 --insecure --law expresspass", &["needs credits"]),
@@ -306,12 +306,12 @@ fn wrong_input_is_named() {
         ("127.0.0.1 --insecure --on-ramp -2ms", &["--on-ramp -2ms: expected 1us to 10s"]),
         ("127.0.0.1 --insecure --line-rate fast", &["--line-rate"]),
         ("127.0.0.1 --insecure --reverse --law bbr", &["cannot be used with"]),
-        ("--listen 127.0.0.1:0 --valid never", &["--valid never: expected 1 s to"]),
-        ("--listen 127.0.0.1:0 --window 1", &["--window 1: expected 65536 to"]),
+        ("--listen 127.0.0.1:0 --ticket-lifetime never", &["--ticket-lifetime never: expected 1 s to"]),
+        ("--listen 127.0.0.1:0 --stream-window 1", &["--stream-window 1: expected 65536 to"]),
         ("--listen 192.0.2.1:0", &["cannot listen at 192.0.2.1:0"]),
         ("--listen 127.0.0.1:0 --threads 65", &["'65' for '--threads <N>': 65 is not in 1..=64"]),
         ("127.0.0.1 --insecure --threads 2", &["'[TICKET|ADDR]' cannot be used with '--threads <N>'"]),
-        ("127.0.0.1 --insecure --keep", &["'[TICKET|ADDR]' cannot be used with '--keep'"]),
+        ("127.0.0.1 --insecure --reusable", &["'[TICKET|ADDR]' cannot be used with '--reusable'"]),
         ("--listen nowhere:port", &["--listen `nowhere:port`: expected an address"]),
         ("", &["TICKET|ADDR"]),
     ] {
@@ -342,25 +342,25 @@ fn the_key_is_made_once_and_guarded() {
 #[test]
 fn who_dies_is_noticed() {
     let scratch = Scratch::new("perf-killed");
-    let mut listener = Listener::new(&scratch, "--idle 1");
-    let line = format!("{} --time 60 --idle 1 --interval 100ms", listener.ticket);
+    let mut listener = Listener::new(&scratch, "--idle-timeout 1");
+    let line = format!("{} --time 60 --idle-timeout 1 --interval 100ms", listener.ticket);
     let mut caller = started(&scratch, &line);
     listener.child.kill();
     let begun = now();
     let ran = ProgramRun::new(&line, &caller.output());
     assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(30), "{:?} {ran}", begun.elapsed());
-    ran.says(&["--idle", "1 s"]);
+    ran.says(&["--idle-timeout", "1 s"]);
     // No listener at all.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let line = format!("{} --insecure --idle 1", free.local_addr().unwrap());
+    let line = format!("{} --insecure --idle-timeout 1", free.local_addr().unwrap());
     perf(&scratch, &line).fails(1, &["127.0.0.1", "firewalls let UDP through"]);
 }
 
 #[test]
 fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     let scratch = Scratch::new("perf-two");
-    let listener = Listener::new(&scratch, "--keep --idle 1");
-    let line = |options: &str| format!("{} --idle 1 {options}", listener.ticket);
+    let listener = Listener::new(&scratch, "--reusable --idle-timeout 1");
+    let line = |options: &str| format!("{} --idle-timeout 1 {options}", listener.ticket);
     let mut killed = started(&scratch, &line("--time 60 --interval 50ms"));
     killed.kill();
     // Ctrl-C closes the connection.
@@ -409,7 +409,7 @@ async fn say(stream: &mut SendStream, message: &str) {
 #[test]
 fn a_caller_that_lies_is_told_so() {
     let scratch = Scratch::new("perf-liar");
-    let listener = Listener::new(&scratch, "--keep --idle 1");
+    let listener = Listener::new(&scratch, "--reusable --idle-timeout 1");
     let law = |path: &laws::PathInfo| laws::catalog::build(laws::catalog::LawKind::NewReno, path, &[]).unwrap();
     let mut settings = Settings::new(Service::named("perf"), Arc::new(law));
     // A client that stays connected and sends no request.

@@ -39,14 +39,14 @@ fn options_are_known_without_python() {
     let scratch = Scratch::new("python-help");
     let empty = scratch.path("empty").display().to_string();
     let plot = narrows(&scratch, &empty, "plot --help").ok();
-    for option in ["--y <METRIC>", "--only <KEY=VALUE>", "--front", "- screen: ", "--output <FILE>"] {
+    for option in ["--y <METRIC>", "--only <KEY=VALUE>", "--front", "- screen: ", "--out <FILE>"] {
         assert!(plot.out.contains(option), "{option}: {}", plot.out);
     }
     let tune = narrows(&scratch, &empty, "tune -h").ok();
     for option in ["--minimize <METRIC>", "--where <KEY=SPACE>", "--parallel <N>", "--held-out <SCENARIO>"] {
         assert!(tune.out.contains(option), "{option}: {}", tune.out);
     }
-    narrows(&scratch, &empty, "plot out/x --y fct.p99").fails(2, &["--output <FILE>"]);
+    narrows(&scratch, &empty, "plot out/x --y fct.p99").fails(2, &["--out <FILE>"]);
     narrows(&scratch, &empty, "tune a.toml --minimise fct.max").fails(2, &["--minimise", "--minimize"]);
     narrows(&scratch, &empty, "tune a.toml --trials 0").fails(2, &["--trials"]);
     let fish = narrows(&scratch, &empty, "completions fish").ok();

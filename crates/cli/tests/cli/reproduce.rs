@@ -131,7 +131,7 @@ fn recorded_and_worse() {
     assert_eq!(piped.out.matches("# What was reproduced").count(), 1, "{piped}");
     assert!(piped.out.contains("## tiny/fig8-one") && piped.out.contains("## tiny/fig10"), "{piped}");
     let refused = scratch.narrows("reproduce tiny/fig8 --quiet --markdown page.md --set stop=6us");
-    refused.fails(2, &["--page", "--set and --seed"]);
+    refused.fails(2, &["--markdown", "--set and --seed"]);
 
     // As recorded: success. Better than recorded: success. Worse than recorded: exit status 3, and the worse claims are
     // named.
@@ -292,7 +292,7 @@ fn a_figure_with_seeds_of_its_own() {
     for few in ["[3]", "[1, 2, 3, 4]"] {
         with(few);
         let before = scratch.read(file);
-        for (option, keeps) in [("--record", "--record"), ("--page page.md", "--page")] {
+        for (option, keeps) in [("--update-verdicts", "--update-verdicts"), ("--markdown page.md", "--markdown")] {
             let ran = scratch.narrows(&format!("reproduce tiny {option} --out out"));
             ran.fails(2, &[keeps, file, "the run `dctcp` of claim `all-end` has", "5 or more are needed", "[grid]"]);
         }

@@ -32,7 +32,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     assert!(edited.contains("`ref.toml`"), "{edited}");
     assert!(again.err.is_empty() && told.err.contains("warning: `p99(small.slowdown)` is of "), "{told}");
     scratch.narrows("score r --save-baseline ref.toml").fails(2, &["`ref.toml`", "edited"]);
-    scratch.narrows("score r --baseline s.toml").fails(2, &["`s.toml`", "--write FILE"]);
+    scratch.narrows("score r --baseline s.toml").fails(2, &["`s.toml`", "--save-baseline FILE"]);
     scratch.narrows("score r --metric p9(all.slowdown)").fails(2, &["metric `p9(all.slowdown)`"]);
     scratch.narrows("score r --metric network.drops/0").fails(2, &["has no `network.drops/0` over zero"]);
     // Some of the runs, and a scheme that is not part of the reference.
@@ -79,5 +79,5 @@ fn what_is_not_scored_is_named() {
     assert_eq!(found["reference"]["cells"], serde_json::json!(["p50(most.slowdown)", "p99(most.slowdown)"]));
     with("huge = \"1TB..\"\n");
     scratch.narrows("run s.toml --out none").ok();
-    scratch.narrows("score none").fails(2, &["`huge`", "--cell 'p50(all.slowdown)'", "--only variant=none"]);
+    scratch.narrows("score none").fails(2, &["`huge`", "--metric 'p50(all.slowdown)'", "--filter variant=none"]);
 }

@@ -51,11 +51,11 @@ fn the_least_buffer_is_found_and_runs_are_kept() {
 fn settings_are_tried_beside_the_buffer() {
     let scratch = scratch("size-settings");
     let asked = "size s.toml --slo p99(slowdown)<=4 --scheme fixed --seeds 2 --steps-per-doubling 2 \
-                 --try schemes.fixed.params.fixed.window=12KB,3KB --json";
+                 --vary schemes.fixed.params.fixed.window=12KB,3KB --json";
     let json: Value = serde_json::from_str(&scratch.narrows(asked).ok().out).unwrap();
     // An array in TOML is the same.
-    let array = "--try schemes.fixed.params.fixed.window=[\"12KB\",\"3KB\"]";
-    let again = asked.replace("--try schemes.fixed.params.fixed.window=12KB,3KB", array);
+    let array = "--vary schemes.fixed.params.fixed.window=[\"12KB\",\"3KB\"]";
+    let again = asked.replace("--vary schemes.fixed.params.fixed.window=12KB,3KB", array);
     assert_eq!(json["schemes"], scratch.narrows(&again).ok().json()["schemes"]);
     let least = &json["schemes"][0]["least"];
     assert!(least["setting"]["schemes.fixed.params.fixed.window"].is_string(), "{json:#}");
@@ -74,23 +74,23 @@ fn what_cannot_be_sized_is_said() {
     fails("--slo drops==0", &["--slo `drops==0`"]);
     let unknown = ["unknown key `bufer`", "did you mean `buffer`?", "--> --minimize:1:"];
     fails("--slo network.drops==0 --minimize port.bufer=1KB..2KB", &unknown);
-    fails("--slo network.drops==0 --try port.bufer=1KB", &["unknown key `bufer`", "--> --try:1:"]);
+    fails("--slo network.drops==0 --vary port.bufer=1KB", &["unknown key `bufer`", "--> --vary:1:"]);
     fails("--slo network.drops==0 --minimize port.buffer=1us..2us", &["wrong unit", "--> --minimize:1:"]);
     fails("--slo p99(nope.fct)<=1ms", &["--slo `p99(nope.fct)<=1ms`", "`nope`"]);
     fails("--slo 5<6", &["--slo", "`5<6`"]);
     fails("--slo p99(fct)<=5", &["`5`"]);
     fails("--slo network.drops==0 --minimize port.buffer=2KB..1KB", &["is not above"]);
     fails("--slo network.drops==0 --minimize port.buffer=0B..1KB", &["begins above 0"]);
-    fails("--slo network.drops==0 --try port.ecn.min=", &["has an empty value"]);
-    fails("--slo network.drops==0 --try port.ecn.min=90% --try port.ecn.max=10%", &["min", "max"]);
+    fails("--slo network.drops==0 --vary port.ecn.min=", &["has an empty value"]);
+    fails("--slo network.drops==0 --vary port.ecn.min=90% --vary port.ecn.max=10%", &["min", "max"]);
     fails("--slo network.drops==0 --scheme dctpc", &["no scheme `dctpc`", "`dctcp`"]);
     let drops = "--slo network.drops==0";
-    fails(&format!("{drops} --try port.buffer=8KB"), &["`port.buffer`", "one --try"]);
-    fails(&format!("{drops} --try port.ecn.min=10% --try port.ecn.min=20%"), &["`port.ecn.min`"]);
-    fails(&format!("{drops} --try port.ecn.min=10%,10%"), &["--try", "`port.ecn.min=10%,10%`"]);
-    fails(&format!("{drops} --try schemes.nope.port.buffer=1KB"), &["`nope`"]);
+    fails(&format!("{drops} --vary port.buffer=8KB"), &["`port.buffer`", "one --vary"]);
+    fails(&format!("{drops} --vary port.ecn.min=10% --vary port.ecn.min=20%"), &["`port.ecn.min`"]);
+    fails(&format!("{drops} --vary port.ecn.min=10%,10%"), &["--vary", "`port.ecn.min=10%,10%`"]);
+    fails(&format!("{drops} --vary schemes.nope.port.buffer=1KB"), &["`nope`"]);
     fails(&format!("{drops} --minimize seed=1..4"), &["--minimize `seed`", "--seeds"]);
-    fails(&format!("{drops} --scheme dctcp --try schemes.fixed.port.buffer=1KB"), &["no scheme `fixed` is sized"]);
+    fails(&format!("{drops} --scheme dctcp --vary schemes.fixed.port.buffer=1KB"), &["no scheme `fixed` is sized"]);
     // Quotes around a part of a key are TOML's; a key of a scheme sizes that scheme alone.
     let one = "size s.toml --slo network.drops==0 --no-vary --seeds 1 --json \
                --minimize schemes.\"fixed\".params.fixed.window=1KB..64KB";

@@ -62,7 +62,7 @@ fn an_interrupt_leaves_finished_runs_whole() {
         scratch.narrows("explain out").ok().says(&[lacks]);
         scratch.narrows("score out --metric p50(all.slowdown)").ok().says(&[lacks]);
         for line in ["score out", "score out --baseline out"] {
-            let line = format!("{line} --cell p50(all.slowdown) --write ref.toml");
+            let line = format!("{line} --metric p50(all.slowdown) --save-baseline ref.toml");
             scratch.narrows(&line).fails(2, &["not whole", "1 of 2 runs"]);
         }
         assert!(!scratch.path("ref.toml").exists());
@@ -226,10 +226,10 @@ fn results_are_replaced_as_a_whole() {
         scratch.files("out")
     };
     let alone = [
+        "flow_samples.parquet",
         "flows.parquet",
         "manifest.json",
         "port_samples.parquet",
-        "flow_samples.parquet",
         "report.html",
         "summary.json",
     ];

@@ -131,7 +131,7 @@ fn a_tree_arrives_and_a_ticket_is_good_once() {
     assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 2);
 
     // Once more: nothing moves. A receiver with another ticket does not take the first one.
-    let receiver = ReceiverProcess::new(&scratch, "--keep --json --threads 2");
+    let receiver = ReceiverProcess::new(&scratch, "--reusable --json --threads 2");
     let other = ReceiverProcess { ticket: used, child: Command::new("true").start() };
     send(&scratch, "notes", &other).fails(1, &["127.0.0.1"]);
     let ran = send(&scratch, "photos notes", &receiver).ok();
@@ -198,11 +198,11 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["`a/x`"]);
     run("recv unheard --listen 192.0.2.1:0").fails(2, &["192.0.2.1:0"]);
-    run("recv unheard --ticket-lifetime soon").fails(2, &["error: --valid soon: expected 1 s to"]);
-    run("recv unheard --allow x").fails(2, &["--allow x"]);
-    run("recv unheard --advertise a:b:c").fails(2, &["--address", "`a:b:c`"]);
-    let many: Vec<String> = (1..=9).map(|host| format!("--address 192.0.2.{host}")).collect();
-    run(&format!("recv unheard {}", many.join(" "))).fails(2, &["--address"]);
+    run("recv unheard --ticket-lifetime soon").fails(2, &["error: --ticket-lifetime soon: expected 1 s to"]);
+    run("recv unheard --allow-key x").fails(2, &["--allow-key x"]);
+    run("recv unheard --advertise a:b:c").fails(2, &["--advertise", "`a:b:c`"]);
+    let many: Vec<String> = (1..=9).map(|host| format!("--advertise 192.0.2.{host}")).collect();
+    run(&format!("recv unheard {}", many.join(" "))).fails(2, &["--advertise"]);
     assert!(!scratch.path("unheard").exists(), "a directory where nobody can be heard");
     run("recv in --threads 0").fails(2, &["--threads", "64"]);
     let receiver = ReceiverProcess::new(&scratch, "");
@@ -219,14 +219,14 @@ fn a_file_that_differs_stays_and_fails_both_ends() {
     write(&scratch, "in/file", b"mine");
     let receiver = ReceiverProcess::new(&scratch, "");
     let ran = send(&scratch, "file other", &receiver);
-    let why = "`file` is not received: a file that differs is here; --replace at the receiver replaces it";
+    let why = "`file` is not received: a file that differs is here; --overwrite at the receiver replaces it";
     assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
     let ran = ran.says(&[why, "error: 1 of what was to be sent is not there"]);
     assert_eq!(ran.json()["notes"][0], why);
     let (code, said) = receiver.ended();
     assert!(code == 1 && said.contains(why), "{said}");
     assert_eq!((scratch.read("in/file"), scratch.read("in/other")), ("mine".to_owned(), "other".to_owned()));
-    let receiver = ReceiverProcess::new(&scratch, "--replace");
+    let receiver = ReceiverProcess::new(&scratch, "--overwrite");
     send(&scratch, "file other", &receiver).ok();
     assert_eq!((receiver.ended().0, scratch.read("in/file")), (0, "new".to_owned()));
 }
@@ -351,7 +351,7 @@ fn a_sender_that_was_killed_comes_again_with_its_used_ticket() {
 fn a_silent_sender_stops_nobody_who_has_a_kept_ticket() {
     let scratch = Scratch::new("send-again-keep");
     write(&scratch, "other", b"other");
-    let (receiver, mut first) = under_way_with(&scratch, 30, "--keep");
+    let (receiver, mut first) = under_way_with(&scratch, 30, "--reusable");
     first.kill();
     for _ in 0..2 {
         stranger_sends(&scratch, "other", &receiver).ok();
@@ -370,7 +370,7 @@ fn a_sender_that_is_known_by_its_key_comes_again_by_it() {
     let ticket = |receiver: &ReceiverProcess| receiver.ticket.parse::<Ticket>().unwrap();
     // Both ends have the same key here, as it is one user's.
     let key = ticket(&ReceiverProcess::new(&scratch, "")).fingerprint;
-    let mut receiver = ReceiverProcess::with_idle(&scratch, 30, &format!("--allow {key}"));
+    let mut receiver = ReceiverProcess::with_idle(&scratch, 30, &format!("--allow-key {key}"));
     receiver.ticket = format!("{} --fingerprint {key}", ticket(&receiver).addresses[0]);
     let mut first = sends(&scratch, &mut receiver, 30);
     first.kill();
@@ -506,7 +506,7 @@ fn one_sender_at_a_time() {
     let scratch = Scratch::new("send-busy");
     write(&scratch, "file", &data(LONG));
     write(&scratch, "other", b"other");
-    let mut receiver = ReceiverProcess::new(&scratch, "--keep");
+    let mut receiver = ReceiverProcess::new(&scratch, "--reusable");
     let line = format!("send file {} --idle-timeout 1", receiver.ticket);
     let mut first = command(&scratch, &line).piped();
     wait_for(&mut receiver.child, "a part of the file has come", || !partials(&scratch).is_empty());

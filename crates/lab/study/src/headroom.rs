@@ -46,7 +46,7 @@ impl PfcCable {
             switch = {{ buffer = "{total}B", reserved = "0B", pfc = true }}
             port = {{ ecn = "off", xoff = "{xoff}B", xon = "0B", headroom = "{headroom}B" }}
             host = {{ mss = {payload}, header = 64, recovery = "go-back-n" }}
-            schemes.all = {{ law = "fixed", params.fixed = {{ duration = "{size}B" }} }}
+            schemes.all = {{ law = "fixed", params.fixed = {{ window = "{size}B" }} }}
             traffic = [{{ kind = "list", flows = [{{ src = 0, dst = 1, size = "{size}B", start = "0s" }}] }}]
             "#,
             rate = self.rate.bps(),

@@ -67,7 +67,7 @@ pub fn ladder(ends: &NumberRange, to_a_doubling: u32) -> Result<Vec<String>, Err
     if steps >= MAX_VALUES as f64 {
         return Err(Error::asked(
             format!("a range of over {MAX_VALUES} values"),
-            "choose a narrower one, or fewer values to a doubling with --steps",
+            "choose a narrower one, or fewer values to a doubling with --steps-per-doubling",
         ));
     }
     let at = |step: u32| ends.low() * (ends.high() / ends.low()).powf(f64::from(step) / steps);
@@ -182,13 +182,13 @@ impl Sizing {
     /// sized.
     pub fn check(&self, scenario: &Scenario) -> Result<(), Error> {
         let grid = first_resolved(scenario).get("grid").cloned().unwrap_or_default();
-        let keys = std::iter::once(("--minimize", &self.key)).chain(self.choices.iter().map(|it| ("--try", &it.key)));
+        let keys = std::iter::once(("--minimize", &self.key)).chain(self.choices.iter().map(|it| ("--vary", &it.key)));
         let mut known = BTreeSet::new();
         for (option, key) in keys {
             if !known.insert(key) {
                 return Err(Error::asked(
                     format!("`{key}` is given twice"),
-                    "give a key once: to --minimize, or with all of its values to one --try",
+                    "give a key once: to --minimize, or with all of its values to one --vary",
                 ));
             }
             if key == SEED {
@@ -215,7 +215,7 @@ impl Sizing {
         match self.choices.iter().find(twice) {
             None => Ok(()),
             Some(choice) => {
-                let what = format!("--try `{}={}` has a value twice", choice.key, choice.values.join(","));
+                let what = format!("--vary `{}={}` has a value twice", choice.key, choice.values.join(","));
                 Err(Error::asked(what, "give each value once"))
             }
         }
@@ -234,7 +234,7 @@ impl Sizing {
             if all.len() > MAX_SETTINGS {
                 return Err(Error::asked(
                     format!("over {MAX_SETTINGS} settings to try"),
-                    "give fewer values with --try, or --no-vary to try the file's own settings alone",
+                    "give fewer values with --vary, or --no-vary to try the file's own settings alone",
                 ));
             }
         }

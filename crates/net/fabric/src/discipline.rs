@@ -57,7 +57,7 @@ pub(crate) struct PriorityQueues<P> {
 /// Order of service of a FIFO port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// That of arrival.
+    /// Order of arrival.
     Arrival,
     /// Control packets first.
     ControlFirst,

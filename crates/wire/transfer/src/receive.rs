@@ -502,7 +502,7 @@ impl<'a> TransferReceiver<'a> {
             Some(_) if !self.options.replace => {
                 return Err(io::Error::new(
                     io::ErrorKind::AlreadyExists,
-                    "a link to another target is here; --replace replaces it",
+                    "a link to another target is here; --overwrite replaces it",
                 ));
             }
             _ => {}
@@ -531,7 +531,7 @@ impl<'a> TransferReceiver<'a> {
 }
 
 /// The reason why an existing file is kept.
-const DIFFERS: &str = "a file that differs is here; --replace at the receiver replaces it";
+const DIFFERS: &str = "a file that differs is here; --overwrite at the receiver replaces it";
 
 fn no_room(needs: u64, free: u64, reserved: u64) -> String {
     let others = if reserved > 0 { format!(", {reserved} of them for other files") } else { String::new() };

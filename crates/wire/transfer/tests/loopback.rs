@@ -268,7 +268,7 @@ fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
     assert_eq!(outcome.summary.moved_bytes, 0);
     let checksum = TransferOptions { checksum: true, ..exact };
     let ends = transfer_of(&scratch, std::slice::from_ref(&from), checksum);
-    let said = "`tree/one` is not received: a file that differs is here; --replace at the receiver replaces it";
+    let said = "`tree/one` is not received: a file that differs is here; --overwrite at the receiver replaces it";
     assert_eq!((&ends.receiver, &ends.sender), (&vec![said.to_owned()], &vec![said.to_owned()]));
     assert_eq!(ends.sent.unwrap().failed, 1);
     let outcome = transfer_of(&scratch, &[from], TransferOptions { replace: true, ..checksum }).is_fine();
@@ -290,8 +290,8 @@ fn a_file_that_differs_stays_unless_it_may_be_replaced() {
     symlink("../outside", scratch.to("d")).unwrap();
     let ends = transfer_of(&scratch, &paths, TransferOptions::default());
     let expected = [
-        "`a` is not received: a file that differs is here; --replace at the receiver replaces it",
-        "`c` is not received: a link to another target is here; --replace replaces it",
+        "`a` is not received: a file that differs is here; --overwrite at the receiver replaces it",
+        "`c` is not received: a link to another target is here; --overwrite replaces it",
         "`d/x` is not received: a part of its path is a link or a file here",
         "`d` is not received: there is a link of that name",
     ];

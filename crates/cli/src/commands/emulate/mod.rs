@@ -70,9 +70,9 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     words.extend(args.file.words());
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
     args.without.iter().for_each(|key| say("--without", key.clone()));
-    args.gso_max_size.iter().for_each(|burst| say("--burst", burst.clone()));
-    args.command_host.iter().for_each(|host| say("--on", host.clone()));
-    args.background.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
+    args.gso_max_size.iter().for_each(|burst| say("--gso-max-size", burst.clone()));
+    args.command_host.iter().for_each(|host| say("--command-host", host.clone()));
+    args.background.iter().for_each(|(host, command)| say("--background", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
     if args.stack == Stack::Narrows {
         say("--stack", "narrows".to_owned());
@@ -92,11 +92,11 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
 /// The maximum size of a TCP packet for a device: at least one segment, at most the device's limit.
 fn burst(args: &EmulateArgs) -> Result<Option<u32>, CommandFailure> {
     let Some(text) = &args.gso_max_size else { return Ok(None) };
-    let burst = scenario::argument::bytes("--burst", text)?.get();
+    let burst = scenario::argument::bytes("--gso-max-size", text)?.get();
     if (1_500..=65_536).contains(&burst) {
         return Ok(Some(burst as u32));
     }
-    Err(CommandFailure::Input(format!("error: --burst {text}: expected 1500 B to 64 KiB")))
+    Err(CommandFailure::Input(format!("error: --gso-max-size {text}: expected 1500 B to 64 KiB")))
 }
 
 /// The emulator.

@@ -43,7 +43,7 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), CommandFailure> {
 fn who(places: &[AttachScope], name: &str) -> String {
     if places.is_empty() {
         return format!(
-            "\nnobody uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --default, --netns, --route or --cgroup\n\
+            "\nnobody uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --set-default, --netns, --route or --cgroup\n\
              both ends need it: a listener that runs another law refuses ECN"
         );
     }

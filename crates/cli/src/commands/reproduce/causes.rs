@@ -212,7 +212,9 @@ pub(super) fn record(document: &mut DocumentMut, trials: &[SuspectTrial], scale:
         return Ok(());
     }
     let Some(causes) = document.get_mut("cause").and_then(Item::as_array_of_tables_mut) else {
-        return Err("--record writes into [[cause]] tables, and the causes here are an array of inline tables");
+        return Err(
+            "--update-verdicts writes into [[cause]] tables, and the causes here are an array of inline tables",
+        );
     };
     let mut of_cause: BTreeMap<&str, InlineTable> = BTreeMap::new();
     for trial in trials {

@@ -108,7 +108,7 @@ impl CodingTable {
         for (tells_by_number, origin, needed) in by_number {
             if tells_by_number && path.laws() > 1 {
                 return Err(SpannedError::new(origin, "a receiver does not know subflows that have laws of their own")
-                    .label(format!("needs {needed}, or laws = \"flow\" in path")));
+                    .label(format!("needs {needed}, or law_per = \"flow\" in load_balancing")));
             }
         }
         Ok(())

@@ -373,7 +373,7 @@ impl Host {
                 return Err(fault("recovery = \"selective\"".to_owned()));
             }
             if self.load_balancing.choice(self.entropies).laws() > 1 {
-                return Err(fault("law_per = \"flow\" in path".to_owned()));
+                return Err(fault("law_per = \"flow\" in load_balancing".to_owned()));
             }
         }
         if let Some(jitter) = self.jitter.as_ref()

@@ -141,7 +141,8 @@ fn sizes_are_drawn_by_connection_and_turn() {
 fn reads_until_the_stop_do_not_end_before_it() {
     let list = "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = 1000\n";
     for size in [1, 4_096, 100_000, 5_000_000] {
-        let keys = format!("clients = [3,4], servers = [5,6], outstanding = 2, size = {size}, connections = \"persistent\"");
+        let keys =
+            format!("clients = [3,4], servers = [5,6], outstanding = 2, size = {size}, connections = \"persistent\"");
         let built = built(&format!("{list}{}", closed(&keys)));
         let reads = 1..built.setup.flows.len() as u32;
         assert_eq!(built.open_ended, [reads]);

@@ -99,7 +99,9 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     let host = &setup.host;
     assert!(host.pace_headers && host.overshoots && !host.catches_up && host.int_multi > 1, "{host:?}");
     assert!(
-        imported.toml.contains("[clock]\ntick = \"1ns\"\nexact_ticks = \"round-down-one\"\ntie_break = \"scheduled\"\n"),
+        imported
+            .toml
+            .contains("[clock]\ntick = \"1ns\"\nexact_ticks = \"round-down-one\"\ntie_break = \"scheduled\"\n"),
         "{}",
         imported.toml
     );

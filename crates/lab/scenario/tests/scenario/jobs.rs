@@ -259,9 +259,11 @@ fn ranks_fill_hosts_in_order() {
 fn jobs_run_beside_each_other_on_unequal_datacenters() {
     let first =
         timed("data = 2, pipeline = 4", "placement = [\"dc0.0..6\", \"dc1.0..2\"]\nmicro_batches = 4\niterations = 2");
-    let second =
-        timed("data = 2", "placement = [\"dc0.host6\", \"dc1.host9\"]\nmicro_batches = 1\nstart = \"3ms\"\ntraffic_class = 2")
-            .replace("\"gpt\"", "\"small\"");
+    let second = timed(
+        "data = 2",
+        "placement = [\"dc0.host6\", \"dc1.host9\"]\nmicro_batches = 1\nstart = \"3ms\"\ntraffic_class = 2",
+    )
+    .replace("\"gpt\"", "\"small\"");
     let list = "[[traffic]]\nkind = \"list\"\nflows = [{ src = 1, dst = 2, size = 1000 }]\n";
     let built = built(PAIR, &format!("{list}{first}{second}"));
     assert_eq!(
@@ -464,7 +466,8 @@ fn wrong_jobs_are_explained() {
     // Without flows for each: 2 ranks, forward and backward.
     let alone = timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4000000000");
     refused(4, &alone, "test.toml:19:17", &["4000000000", "25000000"]);
-    let layers = timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4").replace("layers = 4", "layers = 4000000000");
+    let layers =
+        timed("data = 2", "placement = \"0..2\"\nmicro_batches = 4").replace("layers = 4", "layers = 4000000000");
     assert_eq!(built(&switch(4), &layers).setup.flows.len(), 4);
     refused(4, &many("micro_batches = 0"), "test.toml:19:17", &[]);
     let two = format!("{}{}", place("\"0..2\""), place("\"2..4\""));

@@ -207,7 +207,7 @@ mod tests {
         type Break = fn(&mut PartitionHosts<Fixed>);
         let breaks: [(Break, &str); 7] = [
             (|_| {}, ""),
-            (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Ready and does not wait there"),
+            (|hosts| _ = hosts.states[0].ready.pop_front(), "it is Runnable and does not wait there"),
             (|hosts| _ = hosts.states[0].calendar.take(Time::NEVER), "is not in the calendar"),
             (|hosts| hosts.sender_of[0] = 7, "is looked for elsewhere"),
             (|hosts| hosts.senders.push(None), "1 senders and 0 free places of 2"),
