@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use experiment::{
-    EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start,
+    EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start, SwitchOutcome,
 };
 use fabric::HostId;
 use flow::FlowStats;
@@ -34,11 +34,16 @@ const SYN: u64 = 1;
 struct NetworkOutcome {
     links: Vec<LinkOutcome>,
     port_samples: Vec<PortSample>,
+    switches: Vec<SwitchOutcome>,
 }
 
-/// Links and ports as the router left them.
+/// Links, ports and switches as the router left them.
 fn network(router: &RouterOutcome) -> NetworkOutcome {
-    NetworkOutcome { links: router.links.clone(), port_samples: router.port_samples.clone() }
+    NetworkOutcome {
+        links: router.links.clone(),
+        port_samples: router.port_samples.clone(),
+        switches: router.switches.clone(),
+    }
 }
 
 fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
@@ -141,7 +146,7 @@ pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome) -> Outcome {
 
 /// Returns the outcomes of the network and of flows, as the outcome of a run that was not interrupted.
 fn joined(network: NetworkOutcome, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
-    let NetworkOutcome { links, port_samples } = network;
+    let NetworkOutcome { links, port_samples, switches } = network;
     let engine = engine(&links, &flows);
     Outcome {
         flows,
@@ -154,7 +159,7 @@ fn joined(network: NetworkOutcome, flows: Vec<FlowOutcome>, flow_samples: Vec<Fl
         lost_of: Vec::new(),
         interrupted: false,
         engine,
-        switches: Vec::new(),
+        switches,
         deadlock: Vec::new(),
         switch_samples: Vec::new(),
         pauses: Vec::new(),

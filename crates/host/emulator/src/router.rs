@@ -8,6 +8,7 @@ mod outcome;
 mod plane;
 mod port;
 mod samples;
+mod shared_node;
 #[cfg(test)]
 mod tests;
 mod worker;

@@ -45,6 +45,13 @@ impl Alarm {
         self.times.push(Reverse(at));
     }
 
+    /// Sets a wake-up for the next decision of a node with a shared buffer, or for a PFC frame. `links` are those that may
+    /// carry its consequences to a host; none if these are due at once.
+    pub(crate) fn decision(&mut self, at: Time, network: &Network, links: std::ops::Range<u32>) {
+        let lead = |link: u32| network.port(LinkId(link)).delay() + self.ahead[link as usize].delay;
+        self.times.push(Reverse(at + links.map(lead).min().unwrap_or(Span::ZERO)));
+    }
+
     /// The next time after `now`, by which everything is done.
     pub(crate) fn next_at(&mut self, now: Time) -> Option<Time> {
         while self.times.peek().is_some_and(|time| time.0 <= now) {

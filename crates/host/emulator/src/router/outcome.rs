@@ -1,6 +1,6 @@
 //! Report of a router on its work.
 
-use experiment::{LinkOutcome, PortSample};
+use experiment::{LinkOutcome, PortSample, SwitchOutcome};
 use units::Span;
 
 use crate::lateness::Lateness;
@@ -29,6 +29,8 @@ pub struct RouterOutcome {
     pub links: Vec<LinkOutcome>,
     /// In order of time, then link.
     pub port_samples: Vec<PortSample>,
+    /// Switches that share their buffer, in order.
+    pub switches: Vec<SwitchOutcome>,
     /// Lateness of packets written, relative to their due times.
     pub lateness: Lateness,
     /// Time for which the router was busy before it could read again: the possible lateness of a packet that it read.

@@ -9,9 +9,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use experiment::{LinkOutcome, PortSample, SeriesConfig};
-use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Occupancy, Routes, path_hash, switch_salt};
-use units::{Span, Time, mix64};
+use experiment::{LinkOutcome, PortSample, SeriesConfig, SwitchOutcome};
+use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Occupancy, PortParams, Routes, path_hash, switch_salt};
+use units::{Bytes, Span, Time, mix64};
 
 use super::RunStart;
 use super::alarm::Alarm;
@@ -20,6 +20,7 @@ use super::frames::PacketBuffers;
 use super::outcome::RefusedPackets;
 use super::port::{OutputPort, PortSegment, SegmentOutcome};
 use super::samples::PortSampler;
+use super::shared_node::{LinkItem, NodeDeparture, PfcFrame, SharedNode, Surroundings};
 use crate::namespace::Addresses;
 use crate::packet::{Destination, DropReason, Headers};
 
@@ -67,8 +68,21 @@ enum Event {
     Arrival(u32),
     /// A port begins to serve waiting segments.
     Service(u32),
+    /// A node with a shared buffer decides.
+    Decision(u32),
     /// Segments held for a host are due.
     Flush(u32),
+}
+
+/// Result of a [`Plane`].
+#[derive(Debug)]
+pub(crate) struct PlaneOutcome {
+    /// By link.
+    pub(crate) links: Vec<LinkOutcome>,
+    pub(crate) port_samples: Vec<PortSample>,
+    /// Switches that share their buffer, in order.
+    pub(crate) switches: Vec<SwitchOutcome>,
+    pub(crate) refused: RefusedPackets,
 }
 
 /// Parts of a network, for [`Plane::new`].
@@ -100,8 +114,10 @@ pub(crate) struct Plane {
     /// By node.
     switch_salt: Vec<u64>,
     ports: Vec<OutputPort>,
-    /// Segments on each link, with the time of their arrival, in that order.
-    links: Vec<VecDeque<PortSegment>>,
+    /// By node: its shared buffer, if it has one. Its ports have only counters in `ports`.
+    shared: Vec<Option<Box<SharedNode>>>,
+    /// Items on each link, in the order of their arrival.
+    links: Vec<VecDeque<LinkItem>>,
     /// True for a port with a pending service event.
     served: Vec<bool>,
     holds: Vec<Hold>,
@@ -118,6 +134,8 @@ pub(crate) struct Plane {
     joins: bool,
     /// For [`Port::enqueue`], empty between calls.
     left: Vec<SegmentOutcome>,
+    /// For nodes with a shared buffer, empty between calls.
+    left_nodes: Vec<NodeDeparture>,
 }
 
 impl Plane {
@@ -136,12 +154,17 @@ impl Plane {
         let seed = mix64(parts.seed);
         let hosts = 0..network.hosts().len() as u32;
         let nodes = (0..network.nodes().len() as u32).map(NodeId);
+        let ports: Vec<OutputPort> = (0..links.len()).map(|link| port(link, seed ^ (link as u64) << 20)).collect();
+        let params: Arc<[PortParams]> = network.params().into();
+        let shared = nodes.clone().map(|node| SharedNode::of(node, &params, &ports, network).map(Box::new));
         Self {
+            shared: shared.collect(),
+            left_nodes: Vec::new(),
             mtu: parts.mtu,
             next: links.iter().map(to).collect(),
             watched: (0..links.len()).map(|link| parts.watched.contains(&LinkId(link as u32))).collect(),
             switch_salt: nodes.map(|node| switch_salt(parts.seed, node)).collect(),
-            ports: (0..links.len()).map(|link| port(link, seed ^ (link as u64) << 20)).collect(),
+            ports,
             links: vec![VecDeque::new(); links.len()],
             served: vec![false; links.len()],
             holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
@@ -194,7 +217,7 @@ impl Plane {
             }
             (frame, 0)
         };
-        let card = self.network.uplink(host).index();
+        let (node, uplink) = (self.network.hosts()[host.index()], self.network.uplink(host).index());
         for index in 0..headers.segments() {
             self.accepted += 1;
             let segment = PortSegment {
@@ -208,7 +231,7 @@ impl Plane {
                 marked: false,
                 flow: headers.flow as u32,
             };
-            self.enqueue(card, segment, observer);
+            self.forward(node, None, uplink, segment, observer);
         }
     }
 
@@ -222,6 +245,7 @@ impl Plane {
             match event {
                 Event::Arrival(link) => self.arrive(link, observer),
                 Event::Service(link) => self.serve(link as usize, due, observer),
+                Event::Decision(node) => self.decide(NodeId(node), due, observer),
                 Event::Flush(host) => {
                     self.holds[host as usize].flush(due, &mut self.frames, &mut |it| observer.deliver(it));
                 }
@@ -238,7 +262,11 @@ impl Plane {
 
     /// Returns the time from which a host's NIC accepts packets.
     pub(crate) fn card_takes_at(&self, host: HostId) -> Time {
-        self.ports[self.network.uplink(host).index()].idle_at().saturating_sub(CARD)
+        let uplink = self.network.uplink(host);
+        match &self.shared[self.network.hosts()[host.index()].index()] {
+            Some(nic) => nic.accepts_at(self.network.port(uplink), CARD),
+            None => self.ports[uplink.index()].idle_at().saturating_sub(CARD),
+        }
     }
 
     /// Returns the number of packets in the network.
@@ -251,24 +279,38 @@ impl Plane {
         &mut self.refused
     }
 
-    /// Returns the outcome of the links, the samples, and the refused packets.
-    pub(crate) fn finish(self) -> (Vec<LinkOutcome>, Vec<PortSample>, RefusedPackets) {
+    /// Returns the outcome of the links and switches, the samples, and the refused packets.
+    pub(crate) fn finish(self) -> PlaneOutcome {
         let params = |link: usize| self.network.port(LinkId(link as u32));
-        let links = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
-        (links, self.samples.taken, self.refused)
+        let mut links: Vec<_> = self.ports.iter().enumerate().map(|(link, port)| port.outcome(params(link))).collect();
+        for node in self.shared.iter().flatten() {
+            node.report(&mut links, self.done);
+        }
+        let switches = self.shared.iter().flatten().filter_map(|node| node.outcome()).collect();
+        PlaneOutcome { links, port_samples: self.samples.taken, switches, refused: self.refused }
     }
 
-    /// The first segment on a link is at its far end.
+    /// The first item on a link is at its far end.
     fn arrive(&mut self, link: u32, observer: &mut impl Observer) {
         let on_link = &mut self.links[link as usize];
-        let Some(segment) = on_link.pop_front() else { return };
+        let Some(item) = on_link.pop_front() else { return };
         if let Some(next) = on_link.front() {
-            self.events.push(Reverse((next.arrived, Event::Arrival(link))));
+            self.events.push(Reverse((next.arrived(), Event::Arrival(link))));
         }
+        let segment = match item {
+            LinkItem::Segment(segment) => segment,
+            LinkItem::Pfc(frame) => {
+                let node = self.network.links()[link as usize].to;
+                let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
+                    node.on_frame(LinkId(link), frame, around, left);
+                };
+                return self.at_shared(node, act, observer);
+            }
+        };
         match self.next[link as usize] {
             NextHop::Switch(switch) => {
                 let port = self.choose(switch, segment.frame, segment.arrived);
-                self.enqueue(port.index(), segment, observer);
+                self.forward(switch, Some(LinkId(link)), port.index(), segment, observer);
             }
             NextHop::Host(host) => {
                 let hold = &mut self.holds[host.index()];
@@ -308,11 +350,86 @@ impl Plane {
         outages.cut(self.of_run(from).unwrap_or(Time::ZERO), until)
     }
 
+    /// Queues a segment at a node, for a link. `from` is the link by which it arrived, none at its own host.
+    fn forward(
+        &mut self,
+        node: NodeId,
+        from: Option<LinkId>,
+        link: usize,
+        segment: PortSegment,
+        observer: &mut impl Observer,
+    ) {
+        if self.shared[node.index()].is_none() {
+            return self.enqueue(link, segment, observer);
+        }
+        let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
+            node.arrive(from, link, segment, around, left);
+        };
+        self.at_shared(node, act, observer);
+    }
+
+    /// Replays the decisions of a node with a shared buffer that come before `now`.
+    fn decide(&mut self, node: NodeId, now: Time, observer: &mut impl Observer) {
+        match &mut self.shared[node.index()] {
+            Some(shared) if shared.planned == now => shared.planned = Time::NEVER,
+            // Another event has taken its place.
+            _ => return,
+        }
+        let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
+            node.advance(now, around, left);
+        };
+        self.at_shared(node, act, observer);
+    }
+
+    /// Lets a node with a shared buffer act, schedules its next decision, and sends what leaves it.
+    fn at_shared(
+        &mut self,
+        node: NodeId,
+        act: impl FnOnce(&mut SharedNode, Surroundings, &mut Vec<NodeDeparture>),
+        observer: &mut impl Observer,
+    ) {
+        let Some(shared) = &mut self.shared[node.index()] else { return };
+        let mut left = std::mem::take(&mut self.left_nodes);
+        act(shared, Surroundings { ports: &mut self.ports, network: &self.network }, &mut left);
+        if let Some(at) = shared.decides_at().filter(|&at| at < shared.planned) {
+            shared.planned = at;
+            self.events.push(Reverse((at, Event::Decision(node.0))));
+            self.alarm.decision(at, &self.network, self.network.links_out(node));
+        }
+        for departure in left.drain(..) {
+            match departure {
+                NodeDeparture::Segment { link, outcome } => self.depart(link, outcome, observer),
+                NodeDeparture::Pfc { link, frame } => self.send_frame(link, frame),
+            }
+        }
+        self.left_nodes = left;
+    }
+
+    /// Sends a PFC frame over a link, unless it is down.
+    fn send_frame(&mut self, link: usize, frame: PfcFrame) {
+        let delay = self.network.port(LinkId(link as u32)).delay();
+        if self.is_cut(LinkId(link as u32), frame.arrived - delay, frame.arrived) {
+            return;
+        }
+        self.alarm.decision(frame.arrived, &self.network, 0..0);
+        self.put_on_link(link, LinkItem::Pfc(frame));
+    }
+
+    fn put_on_link(&mut self, link: usize, item: LinkItem) {
+        let on_link = &mut self.links[link];
+        if on_link.is_empty() {
+            self.events.push(Reverse((item.arrived(), Event::Arrival(link as u32))));
+        }
+        on_link.push_back(item);
+    }
+
     fn enqueue(&mut self, link: usize, segment: PortSegment, observer: &mut impl Observer) {
         let params = self.network.port(LinkId(link as u32));
         let mut left = std::mem::take(&mut self.left);
         self.ports[link].enqueue(params, segment, &mut left);
-        self.depart(link, &mut left, observer);
+        for left in left.drain(..) {
+            self.depart(link, left, observer);
+        }
         self.left = left;
         self.plan_service(link);
     }
@@ -322,7 +439,9 @@ impl Plane {
         let params = self.network.port(LinkId(link as u32));
         let mut left = std::mem::take(&mut self.left);
         self.ports[link].advance(params, now, &mut left);
-        self.depart(link, &mut left, observer);
+        for left in left.drain(..) {
+            self.depart(link, left, observer);
+        }
         self.left = left;
         self.plan_service(link);
     }
@@ -339,48 +458,36 @@ impl Plane {
         }
     }
 
-    /// Segments leave a port.
-    fn depart(&mut self, link: usize, left: &mut Vec<SegmentOutcome>, observer: &mut impl Observer) {
+    /// A segment leaves a port.
+    fn depart(&mut self, link: usize, left: SegmentOutcome, observer: &mut impl Observer) {
         let delay = self.network.port(LinkId(link as u32)).delay();
-        for left in left.drain(..) {
-            let (mut segment, passage) = match left {
-                SegmentOutcome::Sent { segment, passage } | SegmentOutcome::Lost { segment, passage } => {
-                    (segment, passage)
-                }
-                SegmentOutcome::Dropped { segment } => {
-                    self.frames.release(segment.frame, 1);
-                    continue;
-                }
-            };
-            if self.watched[link] {
-                let frame = self.frames.get(segment.frame);
-                observer.depart(PortDeparture {
-                    link: LinkId(link as u32),
-                    time: passage.arrives - delay,
-                    frame: frame.bytes(),
-                    headers: &frame.headers,
-                    segment: segment.index,
-                    marked: segment.marked,
-                });
-            }
-            let lost = matches!(left, SegmentOutcome::Lost { .. });
-            let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
-            if cut {
-                self.ports[link].lose(&segment);
-            }
-            if lost || cut {
-                self.frames.release(segment.frame, 1);
-                continue;
-            }
-            segment.arrived = passage.arrives;
-            let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
-            self.alarm.arrival(link, segment.arrived, segment.size, last);
-            let on_link = &mut self.links[link];
-            if on_link.is_empty() {
-                self.events.push(Reverse((segment.arrived, Event::Arrival(link as u32))));
-            }
-            on_link.push_back(segment);
+        let (mut segment, passage) = match left {
+            SegmentOutcome::Sent { segment, passage } | SegmentOutcome::Lost { segment, passage } => (segment, passage),
+            SegmentOutcome::Dropped { segment } => return self.frames.release(segment.frame, 1),
+        };
+        if self.watched[link] {
+            let frame = self.frames.get(segment.frame);
+            observer.depart(PortDeparture {
+                link: LinkId(link as u32),
+                time: passage.arrives - delay,
+                frame: frame.bytes(),
+                headers: &frame.headers,
+                segment: segment.index,
+                marked: segment.marked,
+            });
         }
+        let lost = matches!(left, SegmentOutcome::Lost { .. });
+        let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
+        if cut {
+            self.ports[link].lose(&segment);
+        }
+        if lost || cut {
+            return self.frames.release(segment.frame, 1);
+        }
+        segment.arrived = passage.arrives;
+        let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
+        self.alarm.arrival(link, segment.arrived, segment.size, last);
+        self.put_on_link(link, LinkItem::Segment(segment));
     }
 
     /// Takes the samples that are due before `now`.
@@ -390,14 +497,19 @@ impl Plane {
         while let Some(due) = self.samples.due(now) {
             let at = zero + due.since(Time::ZERO);
             for &link in &self.samples.ports {
-                let Occupancy { queue, phantom } = self.ports[link.index()].occupancy(self.network.port(link), at);
+                let node = &self.shared[self.network.links()[link.index()].from.index()];
+                let (occupancy, ingress) = match node {
+                    Some(node) => (node.occupancy(link.index(), at), node.held_by(link.index())),
+                    None => (self.ports[link.index()].occupancy(self.network.port(link), at), Bytes::ZERO),
+                };
+                let Occupancy { queue, phantom } = occupancy;
                 self.samples.taken.push(PortSample {
                     time: due,
                     link,
                     queue,
                     phantom,
-                    ingress: units::Bytes::ZERO,
-                    pseudo: units::Bytes::ZERO,
+                    ingress,
+                    pseudo: Bytes::ZERO,
                     feedback: units::Rate::MAX,
                 });
             }

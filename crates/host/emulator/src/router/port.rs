@@ -127,6 +127,26 @@ impl OutputPort {
         self.extras.advance(&mut self.port, params, self.salt, until, &mut outlet);
     }
 
+    /// Counts a packet that a node with a shared buffer takes into service at this port.
+    pub(crate) fn count(&mut self, size: u32, passage: PortTransit) {
+        self.port.count(size, passage);
+    }
+
+    /// Counts a packet for this port that found no room in a shared buffer.
+    pub(crate) fn count_drop(&mut self) {
+        self.port.count_drop();
+    }
+
+    /// Counts a segment that was lost, by kind.
+    pub(crate) fn count_lost(&mut self, segment: &PortSegment) {
+        count_lost(&mut self.lost, segment);
+    }
+
+    /// Returns the seed of the port's random decisions.
+    pub(crate) fn salt(&self) -> u64 {
+        self.salt
+    }
+
     /// The link is down and loses a segment that left.
     pub(crate) fn lose(&mut self, segment: &PortSegment) {
         self.cut += 1;

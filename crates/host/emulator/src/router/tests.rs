@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, CoDel, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, LinkClass, LinkId, Losses,
-    MarkAt, Network, Phantom, PlainPort, PortConfig, PortTransit, QueueItem, QueuedPort, Routes,
+    Arrival, Builder, CoDel, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, IngressLimit, Limit,
+    LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem, QueuedPort,
+    Routes, Switch,
 };
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
@@ -185,7 +186,7 @@ fn run(network: &Network, load: &[(Time, u8, PacketSample)], coalesce: Span, loo
     }
     let held = plane.frames_held();
     assert_eq!(*plane.refused(), super::RefusedPackets::default());
-    RouterRun { seen, links: plane.finish().0, held }
+    RouterRun { seen, links: plane.finish().links, held }
 }
 
 fn look(plane: &mut Plane, now: Time, seen: &mut RouterEvents) {
@@ -380,6 +381,187 @@ proptest! {
     }
 }
 
+/// Switches that share a buffer of this size.
+fn sharing(network: &Network, buffer: Bytes, pfc: Option<Pfc>) -> Network {
+    let switch = Switch { buffer, reserve: Bytes::ZERO, egress_alpha: None, pfc, int: false };
+    network.clone().sharing(|_, _| Some(switch))
+}
+
+proptest! {
+    /// A shared buffer without limit is as good as a queue per port.
+    #[test]
+    fn an_unlimited_shared_buffer_is_its_ports(
+        middle in middles().prop_filter("a FIFO", |middle| middle.discipline == Discipline::Fifo),
+        load in loads(),
+        looks in looks(),
+    ) {
+        let plain = network(&PortConfig { buffer: Bytes::MAX, ..middle });
+        let (alone, shared) =
+            (run(&plain, &load, Span::ZERO, &looks), run(&sharing(&plain, Bytes::MAX, None), &load, Span::ZERO, &looks));
+        prop_assert_eq!(&shared.seen.delivered, &alone.seen.delivered);
+        prop_assert_eq!(&shared.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(shared.held, 0);
+        prop_assert!(shared.seen.late < Span::from_ns(20), "{} late", shared.seen.late);
+        for (shared, alone) in shared.links.iter().zip(&alone.links) {
+            prop_assert_eq!((shared.packets, shared.bytes, shared.marks), (alone.packets, alone.bytes, alone.marks));
+            prop_assert_eq!((shared.drops, shared.losses, shared.lost), (alone.drops, alone.losses, alone.lost));
+        }
+    }
+
+    /// With PFC and enough headroom nothing is dropped, whatever hosts send; without PFC the same buffer drops packets of
+    /// a burst.
+    #[test]
+    fn pauses_prevent_drops(load in loads(), looks in looks()) {
+        let limit = IngressLimit {
+            off: Limit::Bytes(Bytes::new(10_000)),
+            hysteresis: Bytes::new(3_000),
+            headroom: Bytes::new(60_000),
+        };
+        let plain = network(&PortConfig { gate: limit, ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) });
+        let pfc = Some(Pfc { frame: 64, relay: false });
+        let lossless = run(&limited(&plain, limit, pfc), &load, Span::ZERO, &looks);
+        let sent = load.iter().map(|(_, _, sample)| sample.wire(|_| false).len()).sum::<usize>();
+        prop_assert_eq!(lossless.seen.delivered.len(), sent);
+        prop_assert_eq!(lossless.held, 0);
+        prop_assert_eq!(lossless.links.iter().map(|link| link.drops).sum::<u64>(), 0);
+        let lossy = run(&limited(&plain, limit, None), &load, Span::ZERO, &looks);
+        let drops = lossy.links.iter().map(|link| link.drops).sum::<u64>();
+        prop_assert_eq!(lossy.seen.delivered.len() as u64 + drops, sent as u64);
+        let pauses = lossless.links.iter().map(|link| link.pauses).sum::<u64>();
+        prop_assert!(drops == 0 || pauses > 0, "{drops} drops without PFC, {pauses} pauses with it");
+    }
+}
+
+/// The same with this ingress limit at all ports.
+fn limited(plain: &Network, limit: IngressLimit, pfc: Option<Pfc>) -> Network {
+    let [edge, middle] = [link(plain, "left", "a"), link(plain, "left", "right")].map(|it| *plain.port(it).config());
+    let [edge, middle] = [edge, middle].map(|port| PortConfig { gate: limit, ..port });
+    let mut builder = Builder::default();
+    let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
+    for (name, switch, datacenter) in [("a", left, 0), ("b", left, 0), ("c", left, 0), ("d", right, 1)] {
+        let host = builder.host(datacenter, name);
+        builder.connect(host, switch, LinkClass::Host, edge, edge);
+    }
+    builder.connect(left, right, LinkClass::Inter, middle, middle);
+    sharing(&builder.finish().unwrap(), Bytes::new(1 << 20), pfc)
+}
+
+/// Records the departures from the watched port, and delivers to any host.
+#[derive(Default)]
+struct DepartureTimes(Vec<Time>);
+
+impl Observer for DepartureTimes {
+    fn deliver(&mut self, _: Delivery) {}
+
+    fn depart(&mut self, departure: PortDeparture) {
+        self.0.push(departure.time);
+    }
+}
+
+/// The line of the engine's test of pauses, by the same account: times in microseconds; a packet of 1,000 bytes lasts 1,
+/// on the slow link 10, a PFC frame 0.064; links take 1. Packet k leaves host 0 at k and comes to b at k + 4. At 7 there
+/// are 3,000 bytes in b, which pauses a; the frame waits for a packet of host 2 until 7.5 and comes to a at 8.564, where
+/// packet 6 is the last in service. The slow link takes packets 1 to 4 at 14, 24, 34 and 44; then b holds 2,000 bytes
+/// and resumes a at 45.064.
+#[test]
+fn a_pause_takes_effect_when_its_frame_arrives() {
+    let gate = |off: u64, hysteresis: u64, headroom: u64| {
+        let [off, hysteresis, headroom] = [off, hysteresis, headroom].map(Bytes::new);
+        IngressLimit { off: Limit::Bytes(off), hysteresis, headroom }
+    };
+    let port = |gate| PortConfig { gate, ..PortConfig::new(Rate::from_gbps(8), Span::from_us(1)) };
+    let wide = port(gate(1 << 40, 0, 0));
+    let mut builder = Builder::default();
+    let [a, b] = ["a", "b"].map(|name| builder.switch(0, name));
+    let hosts = ["h0", "h1", "h2"].map(|name| builder.host(0, name));
+    builder.connect(hosts[0], a, LinkClass::Host, wide, wide);
+    builder.connect(a, b, LinkClass::Other, wide, port(gate(3_000, 1_000, 3_000)));
+    builder.connect(b, hosts[1], LinkClass::Host, PortConfig { rate: Rate::from_mbps(800), ..wide }, wide);
+    builder.connect(b, hosts[2], LinkClass::Host, wide, wide);
+    let pfc = Some(Pfc { frame: 64, relay: false });
+    let network = sharing(&builder.finish().unwrap(), Bytes::new(1 << 20), pfc);
+    let watched = link(&network, "a", "b");
+    let mut plane = Plane::new(&PlaneInputs {
+        network: &network,
+        routes: &Routes::new(&network).unwrap(),
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: false,
+        series: &SeriesConfig::default(),
+        watched: &[watched],
+        mtu: MTU,
+        zero: &begun_at(Time::ZERO),
+    });
+    let mut seen = DepartureTimes::default();
+    let mut send = |plane: &mut Plane, seen: &mut DepartureTimes, from: u8, to: u8, now: Time| {
+        let sample =
+            PacketSample { source: from + 1, destination: (0, to + 1), payload: vec![0; 948], ..PacketSample::default() };
+        let mut frame = sample.frame();
+        let length = frame.len();
+        plane.advance(now, seen);
+        plane.accept(HostId(from.into()), now, &mut frame, length, seen);
+    };
+    for _ in 0..8 {
+        send(&mut plane, &mut seen, 0, 1, Time::ZERO);
+    }
+    send(&mut plane, &mut seen, 2, 0, Time::from_ns(4_500));
+    while let Some(next) = plane.next_at() {
+        plane.advance(next, &mut seen);
+    }
+    let ns: Vec<i64> = seen.0.iter().map(|time| time.since(Time::ZERO).ps() / 1_000).collect();
+    assert_eq!(ns, [3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 46_064]);
+    let outcome = plane.finish();
+    let paused = outcome.links[watched.index()];
+    assert_eq!((paused.pauses, paused.paused), (1, Span::from_ns(45_064 - 8_564)));
+    let buffers: Vec<u64> = outcome.switches.iter().map(|switch| switch.max_buffer.get()).collect();
+    assert_eq!(buffers[1], 6_000, "three packets of the limit and three of the headroom");
+    assert!(outcome.switches.iter().all(|switch| switch.headroom_drops == 0));
+}
+
+/// A paused NIC accepts packets up to its slack, and again when it is resumed: the host's socket waits meanwhile.
+#[test]
+fn a_paused_nic_accepts_no_more_than_its_slack() {
+    let limit = IngressLimit {
+        off: Limit::Bytes(Bytes::new(10_000)),
+        hysteresis: Bytes::new(3_000),
+        headroom: Bytes::new(60_000),
+    };
+    let plain = network(&PortConfig::new(Rate::from_mbps(10), Span::from_us(10)));
+    let network = limited(&plain, limit, Some(Pfc { frame: 64, relay: false }));
+    let mut plane = Plane::new(&PlaneInputs {
+        network: &network,
+        routes: &Routes::new(&network).unwrap(),
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        join: false,
+        series: &SeriesConfig::default(),
+        watched: &[],
+        mtu: MTU,
+        zero: &begun_at(Time::ZERO),
+    });
+    let mut seen = DepartureTimes::default();
+    let (mut now, mut accepted, mut longest_wait) = (Time::ZERO, 0, Span::ZERO);
+    while accepted < 200 {
+        let at = plane.card_takes_at(HostId(0));
+        if at <= now {
+            let mut frame = PacketSample { payload: vec![0; 1_448], ..PacketSample::default() }.frame();
+            let length = frame.len();
+            plane.accept(HostId(0), now, &mut frame, length, &mut seen);
+            accepted += 1;
+        } else {
+            let next = at.min(plane.next_at().expect("a paused NIC is resumed"));
+            longest_wait = longest_wait.max(next.since(now));
+            now = next.max(now);
+            plane.advance(now, &mut seen);
+        }
+    }
+    // 200 packets of 1,500 bytes at 10 Mb/s take 240 ms, and little more than the limit and the slack waits in the network.
+    assert!(now > Time::from_ms(150), "{now}");
+    assert!(longest_wait < Span::from_ms(20), "{longest_wait}");
+}
+
 #[test]
 fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
     let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
@@ -533,7 +715,7 @@ fn failures_and_samples_have_the_times_of_the_run() {
     assert!(arrives(&mut plane, of_run(500)));
     assert!(!arrives(&mut plane, of_run(1_200)) && !arrives(&mut plane, of_run(1_940)));
     assert!(arrives(&mut plane, of_run(2_500)));
-    let times: Vec<Time> = plane.finish().1.iter().map(|sample| sample.time).collect();
+    let times: Vec<Time> = plane.finish().port_samples.iter().map(|sample| sample.time).collect();
     assert_eq!(times, (0..6).map(|step| Time::from_us(500 * step)).collect::<Vec<_>>());
 }
 
@@ -564,7 +746,7 @@ fn queues_are_sampled_at_their_times() {
     let length = frame.len();
     plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut RouterEvents::default());
     plane.advance(Time::from_us(105), &mut RouterEvents::default());
-    let samples = plane.finish().1;
+    let samples = plane.finish().port_samples;
     assert_eq!(samples.len(), 11);
     assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));
     // Ten segments arrive at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us have

@@ -188,10 +188,11 @@ impl<C: Now + Copy> Worker<C> {
         self.plane.advance(ended, &mut Silent);
         let captures = self.output.captures.take().map(Captures::finish).transpose()?.unwrap_or_default();
         self.plane.refused().unwritable = self.output.unwritable;
-        let (links, port_samples, refused) = self.plane.finish();
+        let PlaneOutcome { links, port_samples, switches, refused } = self.plane.finish();
         let mut outcome = RouterOutcome {
             links,
             port_samples,
+            switches,
             lateness: self.output.lateness.lateness(),
             reading: reading.lateness(),
             stalled: self.stalls.total,

@@ -311,6 +311,16 @@ impl<P: Framed> SharedSwitch<P> {
         queues.flat_map(|queue| queue.ring.iter().map(|waiting| &waiting.item))
     }
 
+    /// Returns whether the other end of a port pauses a class.
+    pub fn is_paused(&self, port: usize, class: u8) -> bool {
+        self.ports[port].service.paused >> (class % CLASSES as u8) & 1 == 1
+    }
+
+    /// Returns the end of a port's last service.
+    pub fn idle_at(&self, port: usize) -> Time {
+        self.ports[port].service.idle_at
+    }
+
     /// The phantom queue of a port.
     pub fn phantom(&self, port: usize, now: Time) -> Bytes {
         let port = &self.ports[port];
