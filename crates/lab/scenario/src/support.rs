@@ -95,7 +95,7 @@ const DECLARED: &[Declared] = &[
         "schema extends without name title description seed stop clock topology port host schemes external_laws traffic job failure \
          monitor sizes grid points random_points variants scale paper claim cause table",
     ),
-    simulated("Config", "switch"),
+    built("Config", "switch"),
     built("Clock", "tick exact_ticks"),
     simulated("Clock", "tie_break"),
     built(
@@ -120,7 +120,8 @@ const DECLARED: &[Declared] = &[
     ),
     // The router knows TCP's acknowledgements. Those of the transport are encrypted.
     row("Port", "control_priority", Heeded, Unsupported),
-    simulated("Port", "trim headroom alpha xoff xon_offset xon credit_queue"),
+    built("Port", "headroom alpha xoff xon_offset xon"),
+    simulated("Port", "trim credit_queue"),
     built("RedMarking", "min max probability"),
     built("StepMarking", "step"),
     built("PhantomQueue", "size drain min max probability"),
@@ -129,8 +130,9 @@ const DECLARED: &[Declared] = &[
     simulated("Trimming", "header control_buffer"),
     built("LossBursts", "group rates"),
     simulated("CreditQueueTable", "limit threshold burst unscheduled"),
-    simulated("Switch", "buffer reserved egress_alpha int ecn_marking pfc edge aggregation core border"),
-    simulated("PfcTable", "frame relay"),
+    built("Switch", "buffer reserved egress_alpha ecn_marking pfc edge aggregation core border"),
+    simulated("Switch", "int"),
+    built("PfcTable", "frame relay"),
     built("Host", "mss header ack_size"),
     row("Host", "ack_every", UP_TO_TWO, Heeded),
     row("Host", "ack_delay size_aware coding on_ramp", Unsupported, Heeded),
@@ -156,7 +158,8 @@ const DECLARED: &[Declared] = &[
     row("OnRampTable", "threshold on_queueing_delay gain strawman", Unsupported, Heeded),
     simulated("OnRampTable", "ack_every ack_size reuse_last_or_ack"),
     built("Scheme", "label law intra inter port host params intra_params inter_params"),
-    simulated("Scheme", "switch lscc swing"),
+    built("Scheme", "switch"),
+    simulated("Scheme", "lscc swing"),
     built("ExternalLaw", "language sha256 params"),
     simulated(
         "Lscc",
