@@ -28,7 +28,7 @@ def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["runs"]) == 4
     assert len(nw.Results(tmp_path / "out/small")) == 4
-    assert narrows("--version").stdout == f"narrows {nw.__version__}\n"
+    assert narrows("--version").stdout == f"narrows {nw.__version__} (without the kernel part)\n"
     refused = narrows("run", "smal.toml", cwd=tmp_path)
     assert refused.returncode == 2
     assert "did you mean `small.toml`?" in refused.stderr

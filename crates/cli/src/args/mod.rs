@@ -25,9 +25,17 @@ pub(crate) use study::*;
 pub(crate) use transport::*;
 use values::{key_value, seed};
 
+/// Version that `--version` prints. A build without the feature `bpf` has no objects to load into the kernel.
+const LONG_VERSION: &str = if cfg!(feature = "bpf") {
+    env!("CARGO_PKG_VERSION")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (without the kernel part)")
+};
+
 /// Simulate, emulate and run congestion control across datacenters.
 #[derive(Parser, Debug)]
-#[command(name = "narrows", version, propagate_version = true, max_term_width = 110, subcommand_required = true)]
+#[command(name = "narrows", version, long_version = LONG_VERSION, propagate_version = true)]
+#[command(max_term_width = 110, subcommand_required = true)]
 #[command(
     after_help = "Start with `narrows demo`, then `narrows run FILE`. `narrows help COMMAND` describes a command.\n\n\
     Exit codes: 0 fine, 1 the run failed, 2 usage or input, 3 a regression, 130 interrupted."

@@ -54,8 +54,10 @@ fn help_fits_a_narrow_terminal_and_names_everything() {
     }
     // Without a command, the help is an error's.
     scratch.narrows("").fails(2, &["Usage: narrows <COMMAND>", "demo"]);
-    let version = scratch.narrows("--version").ok();
-    assert_eq!(version.out, format!("narrows {}\n", env!("CARGO_PKG_VERSION")));
+    let version = concat!("narrows ", env!("CARGO_PKG_VERSION"));
+    let missing = if cfg!(feature = "bpf") { "" } else { " (without the kernel part)" };
+    assert_eq!(scratch.narrows("--version").ok().out, format!("{version}{missing}\n"));
+    assert_eq!(scratch.narrows("-V").ok().out, format!("{version}\n"));
 }
 
 #[test]
