@@ -38,6 +38,12 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "first.pdf").stat().st_size > 1000
 
 
+def test_the_readme_shows_code_of_the_page() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "python/README.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (ROOT / "docs/src/python.md").read_text(encoding="utf-8")
+    assert [line for line in block.splitlines() if line not in page] == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
