@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use files::Lock;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, readlinkat, renameat, renameat2};
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::libc::{S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
 use nix::sys::stat::{FileStat, Mode, UtimensatFlags, fchmod, fstat, fstatat, futimens, mkdirat, utimensat};
 use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{UnlinkatFlags, geteuid, linkat, symlinkat, syncfs, unlinkat};
+use rustix::fs::{RenameFlags, renameat_with};
 
 use crate::digest::{Digest, HashTree, chunks_of, read_chunk};
 use crate::entry::{MODES, Mtime};
@@ -376,7 +377,9 @@ impl<'a> View<'a> {
         if replaces.is_some() {
             return Ok(renameat(partials, partial, directory, last)?);
         }
-        let placed = match renameat2(partials, partial, directory, last, RenameFlags::RENAME_NOREPLACE) {
+        // nix has this call for glibc alone.
+        let renamed = renameat_with(partials, partial, directory, last, RenameFlags::NOREPLACE);
+        let placed = match renamed.map_err(|error| Errno::from_raw(error.raw_os_error())) {
             // The file system does not support that.
             Err(Errno::EINVAL | Errno::ENOSYS) => {
                 linkat(partials, partial, directory, last, AtFlags::empty()).and_then(|()| unlink(partials, partial))
