@@ -23,9 +23,11 @@ CRATES := --workspace --exclude narrows-python
 # Looked at where it is used: `toolchain` may have changed it.
 FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
-RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
+MACHINE := $(shell uname -m)
+RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(MACHINE)-linux
 
-.PHONY: demo test check-format toolchain tools lint unit python arm kernels book licences browser bench build install dist wheel clean help
+.PHONY: demo test check-format toolchain tools lint unit python arm kernels book licences browser bench build install dist \
+	static wheel sdist maturin crates clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,21 +140,47 @@ $(DENY):
 	@if command -v cargo-deny >/dev/null; then mkdir -p $(TOOLS)/bin && ln -sf "$$(command -v cargo-deny)" $@; \
 	else $(INSTALL) cargo-deny --version $(DENY_VERSION); fi
 
-dist: build wheel ## a tarball of the command and the laws' BPF objects, and a wheel
-	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }
-	@rm -rf $(TARGET)/dist/$(RELEASE) && mkdir -p $(TARGET)/dist/$(RELEASE)
-	@strip -o $(TARGET)/dist/$(RELEASE)/narrows $(NARROWS)
-	@$(NARROWS) kernel export $(TARGET)/dist/$(RELEASE)/bpf >/dev/null
-	@cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md $(TARGET)/dist/$(RELEASE)
-	@tar -C $(TARGET)/dist --sort=name --owner=0 --group=0 --numeric-owner -czf $(TARGET)/dist/$(RELEASE).tar.gz $(RELEASE)
-	@echo $(TARGET)/dist/$(RELEASE).tar.gz
+DIST = $(TARGET)/dist
+# A directory, $(1), with the program $(2); then a tarball of the directory.
+stage = rm -rf $(DIST)/$(1) && mkdir -p $(DIST)/$(1) && strip -o $(DIST)/$(1)/narrows $(2) && \
+	cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md $(DIST)/$(1)
+pack = tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner -czf $(DIST)/$(1).tar.gz $(1) && echo $(DIST)/$(1).tar.gz
 
-wheel: ## a wheel of the Python package, with the command in it
+dist: build static wheel sdist ## tarballs of the command (with the laws' BPF objects; static), a wheel and its sources
+	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }
+	@$(call stage,$(RELEASE),$(NARROWS))
+	@$(NARROWS) kernel export $(DIST)/$(RELEASE)/bpf >/dev/null
+	@$(call pack,$(RELEASE))
+
+MUSL = $(MACHINE)-unknown-linux-musl
+# The transport and the ledger have C in them.
+CAN_BUILD_STATIC := { command -v musl-gcc && rustc --print target-libdir --target $(MUSL) | xargs test -d; } >/dev/null 2>&1
+
+static: ## a tarball of the command as a static program, for any Linux; without the kernel part
+	@$(CAN_BUILD_STATIC) || { rustup target add $(MUSL) >/dev/null 2>&1; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends musl-tools >/dev/null; } || true
+	@$(CAN_BUILD_STATIC) || { echo "error: a static program needs musl-gcc and rustup's target $(MUSL)"; exit 1; }
+	@CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO) build --release --locked -p narrows --target $(MUSL)
+	@$(call stage,$(RELEASE)-static,$(TARGET)/$(MUSL)/release/narrows)
+	@$(call pack,$(RELEASE)-static)
+
+# A wheel's tag names the oldest glibc that it runs with: maturin reads it from the symbols that the library needs.
+wheel: maturin ## a wheel of the Python package, with the command in it
+	@$(VENV)/bin/maturin build -q --release --out $(DIST)
+	@ls $(DIST)/narrows-*.whl
+
+sdist: maturin ## the sources of the Python package, from which pip builds it
+	@mkdir -p $(DIST) && { $(VENV)/bin/maturin sdist --out $(DIST) 2>$(DIST)/sdist.log || { cat $(DIST)/sdist.log >&2; exit 1; }; }
+	@ls $(DIST)/narrows-*[0-9].tar.gz
+
+maturin:
 	@$(HAS_PYTHON) || { echo "error: a wheel needs python3 3.10 or later, with venv"; exit 1; }
 	@[ -x $(VENV)/bin/pip ] || python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install -q --disable-pip-version-check 'maturin>=1.9,<2'
-	@$(VENV)/bin/maturin build -q --release --out $(TARGET)/dist
-	@ls $(TARGET)/dist/narrows-*.whl
+
+crates: ## package the crates that can be published, and build each from its package; publishes none
+	@$(CARGO) publish --workspace --dry-run --locked
 
 # Where `install` puts what was built, as usual with make.
 PREFIX ?= /usr/local
