@@ -43,6 +43,7 @@ mod named_files;
 mod new_law;
 mod not_lost;
 mod output;
+mod packages;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod perf;
 mod prose;
