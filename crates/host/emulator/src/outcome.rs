@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use experiment::{
-    EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start, SwitchOutcome,
+    EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start,
+    SwitchOutcome,
 };
 use fabric::HostId;
 use flow::FlowStats;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use experiment::SwitchOutcome;
 use fabric::{
-    Arrival, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PortParams, QueueItem, SharedSwitch,
-    Switch,
+    Arrival, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PortParams, QueueItem,
+    SharedSwitch, Switch,
 };
 use units::{Bytes, Span, Time};
 
@@ -114,8 +114,8 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
             LinkItem::Segment(mut segment) => {
                 segment.marked |= passage.marked;
                 let params = self.network.port(LinkId(link as u32));
-                let is_lost = params.loses_some()
-                    && self.losses[departure.port].loses(params, port.salt(), &segment.arrival());
+                let is_lost =
+                    params.loses_some() && self.losses[departure.port].loses(params, port.salt(), &segment.arrival());
                 let outcome = if is_lost {
                     port.count_lost(&segment);
                     SegmentOutcome::Lost { segment, passage }
@@ -161,7 +161,12 @@ pub(super) struct Surroundings<'a> {
 impl SharedNode {
     /// Returns the node with this number if it shares a buffer: a switch that is configured so, or a host next to a
     /// switch that pauses.
-    pub(super) fn of(node: NodeId, params: &Arc<[PortParams]>, ports: &[OutputPort], network: &Network) -> Option<Self> {
+    pub(super) fn of(
+        node: NodeId,
+        params: &Arc<[PortParams]>,
+        ports: &[OutputPort],
+        network: &Network,
+    ) -> Option<Self> {
         let is_switch = network.nodes()[node.index()].kind == NodeKind::Switch;
         let out = network.links_out(node);
         let config = if is_switch {
@@ -223,8 +228,7 @@ impl SharedNode {
     ) -> (&'a mut SharedSwitch<LinkItem>, NodeOutlet<'a>, usize) {
         let Surroundings { ports, network } = around;
         let first_link = self.first_link;
-        let outlet =
-            NodeOutlet { left, ports, losses: &mut self.losses, network, first_link, obeys: &self.obeys };
+        let outlet = NodeOutlet { left, ports, losses: &mut self.losses, network, first_link, obeys: &self.obeys };
         (&mut self.switch, outlet, first_link)
     }
 
@@ -246,7 +250,10 @@ impl SharedNode {
         if self.switch.is_paused(0, DATA_CLASS) {
             return if backlog < slack { Time::ZERO } else { Time::NEVER };
         }
-        (self.switch.idle_at(0) + backlog).saturating_sub(slack)
+        // After a pause the next service begins when the NIC was resumed, not when it fell idle.
+        let next = self.switch.next_at();
+        let begins = if next == Time::NEVER { self.switch.idle_at(0) } else { next };
+        (begins + backlog).saturating_sub(slack)
     }
 
     /// Returns the queues of a link's port; decisions have been replayed to `now`.

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use experiment::SeriesConfig;
 use fabric::{
     Arrival, Builder, CoDel, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, IngressLimit, Limit,
-    LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem, QueuedPort,
-    Routes, Switch,
+    LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem,
+    QueuedPort, Routes, Switch,
 };
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
@@ -462,7 +462,8 @@ impl Observer for DepartureTimes {
 /// on the slow link 10, a PFC frame 0.064; links take 1. Packet k leaves host 0 at k and comes to b at k + 4. At 7 there
 /// are 3,000 bytes in b, which pauses a; the frame waits for a packet of host 2 until 7.5 and comes to a at 8.564, where
 /// packet 6 is the last in service. The slow link takes packets 1 to 4 at 14, 24, 34 and 44; then b holds 2,000 bytes
-/// and resumes a at 45.064.
+/// and resumes a at 45.064. Packet 7 comes to b at 47.064: again 3,000 bytes, a pause from 48.128, and a resume at 55.064,
+/// as packet 5 is taken at 54.
 #[test]
 fn a_pause_takes_effect_when_its_frame_arrives() {
     let gate = |off: u64, hysteresis: u64, headroom: u64| {
@@ -494,9 +495,13 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
         zero: &begun_at(Time::ZERO),
     });
     let mut seen = DepartureTimes::default();
-    let mut send = |plane: &mut Plane, seen: &mut DepartureTimes, from: u8, to: u8, now: Time| {
-        let sample =
-            PacketSample { source: from + 1, destination: (0, to + 1), payload: vec![0; 948], ..PacketSample::default() };
+    let send = |plane: &mut Plane, seen: &mut DepartureTimes, from: u8, to: u8, now: Time| {
+        let sample = PacketSample {
+            source: from + 1,
+            destination: (0, to + 1),
+            payload: vec![0; 948],
+            ..PacketSample::default()
+        };
         let mut frame = sample.frame();
         let length = frame.len();
         plane.advance(now, seen);
@@ -513,7 +518,7 @@ fn a_pause_takes_effect_when_its_frame_arrives() {
     assert_eq!(ns, [3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 46_064]);
     let outcome = plane.finish();
     let paused = outcome.links[watched.index()];
-    assert_eq!((paused.pauses, paused.paused), (1, Span::from_ns(45_064 - 8_564)));
+    assert_eq!((paused.pauses, paused.paused), (2, Span::from_ns(45_064 - 8_564 + 55_064 - 48_128)));
     let buffers: Vec<u64> = outcome.switches.iter().map(|switch| switch.max_buffer.get()).collect();
     assert_eq!(buffers[1], 6_000, "three packets of the limit and three of the headroom");
     assert!(outcome.switches.iter().all(|switch| switch.headroom_drops == 0));

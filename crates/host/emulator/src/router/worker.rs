@@ -11,7 +11,7 @@ use units::{Span, Time};
 use super::delivery::Delivery;
 use super::frames::MAX;
 use super::outcome::{RouterOutcome, TOO_LATE, bottleneck};
-use super::plane::{Observer, Plane, PortDeparture};
+use super::plane::{Observer, Plane, PlaneOutcome, PortDeparture};
 use crate::Error;
 use crate::clock::{Now, late_ns};
 use crate::lateness::Recorder;
