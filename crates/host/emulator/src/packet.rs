@@ -12,7 +12,7 @@ mod tests;
 mod vnet;
 
 pub use checksum::{fold, replace, sum};
-pub use headers::{Destination, DropReason, Headers, IpProtocol};
+pub use headers::{CREDIT, Destination, DropReason, Headers, IpProtocol, SPARE_CREDIT, UNSCHEDULED};
 pub use join::{is_open, join, joined};
 pub use run::{render, whole_segment};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

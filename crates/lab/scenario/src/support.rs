@@ -120,8 +120,9 @@ const DECLARED: &[Declared] = &[
     ),
     // The router knows TCP's acknowledgements. Those of the transport are encrypted.
     row("Port", "control_priority", Heeded, Unsupported),
-    built("Port", "headroom alpha xoff xon_offset xon"),
-    simulated("Port", "trim credit_queue"),
+    // Packets are credits by their DSCP.
+    built("Port", "headroom alpha xoff xon_offset xon credit_queue"),
+    simulated("Port", "trim"),
     built("RedMarking", "min max probability"),
     built("StepMarking", "step"),
     built("PhantomQueue", "size drain min max probability"),
@@ -129,7 +130,7 @@ const DECLARED: &[Declared] = &[
     built("FqCoDelTable", "queues quantum target interval ecn"),
     simulated("Trimming", "header control_buffer"),
     built("LossBursts", "group rates"),
-    simulated("CreditQueueTable", "limit threshold burst unscheduled"),
+    built("CreditQueueTable", "limit threshold burst unscheduled"),
     built("Switch", "buffer reserved egress_alpha ecn_marking pfc edge aggregation core border"),
     simulated("Switch", "int"),
     built("PfcTable", "frame relay"),

@@ -176,6 +176,11 @@ pub trait PortOutlet<P> {
     /// Discards a packet that the link loses by chance once it has left the port.
     fn lose(&mut self, item: P, passage: PortTransit);
 
+    /// Discards a credit that found no room in the credit queue; these are counted apart from drops.
+    fn discard_credit(&mut self, item: P) {
+        let _ = item;
+    }
+
     /// Notes that a packet's payload is dropped; the rest of it goes on.
     fn trim(&mut self, item: &P) {
         let _ = item;
@@ -240,7 +245,10 @@ impl<P: QueueItem + Copy> PortExtras<P> {
         let LossStage { port, outlet, .. } = leaving;
         let is_credit = arrival.credit && params.credits().is_some();
         match refused {
-            Some(_) if is_credit => self.credit_drops += 1,
+            Some(item) if is_credit => {
+                self.credit_drops += 1;
+                outlet.discard_credit(item);
+            }
             Some(item) => {
                 port.count_drop();
                 self.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());

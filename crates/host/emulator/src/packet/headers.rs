@@ -44,6 +44,8 @@ pub struct Headers {
     pub transport: IpProtocol,
     /// The two bits of ECN: 0 for a packet that may not be marked, 3 for one that is.
     pub ecn: u8,
+    /// Differentiated services code point: see [`CREDIT`], [`SPARE_CREDIT`] and [`UNSCHEDULED`].
+    pub dscp: u8,
     /// Offset of TCP or UDP, or of the other payload.
     pub transport_at: u16,
     /// Offset of the payload.
@@ -53,6 +55,14 @@ pub struct Headers {
     /// Offloads that the sender left to the device. No segmentation if the packet is one segment only.
     pub vnet: Vnet,
 }
+
+/// DSCP of a credit: ports with a credit queue keep it there. The code points are of those for local use (RFC 2474, §6,
+/// pool 2).
+pub const CREDIT: u8 = 0b00_0011;
+/// DSCP of a credit that a port may drop from its credit queue's threshold on.
+pub const SPARE_CREDIT: u8 = 0b00_0111;
+/// DSCP of data sent without a credit: a port with a credit queue may drop it first.
+pub const UNSCHEDULED: u8 = 0b00_1011;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -66,6 +76,7 @@ struct Internet {
     protocol: u8,
     fragment: bool,
     ecn: u8,
+    dscp: u8,
     transport_at: usize,
     length: usize,
 }
@@ -104,6 +115,7 @@ impl Headers {
             flow,
             transport,
             ecn: ip.ecn,
+            dscp: ip.dscp,
             transport_at: ip.transport_at as u16,
             payload_at: (ip.transport_at + header) as u16,
             length,
@@ -168,6 +180,16 @@ impl Headers {
         self.payload_at + (end - begin) as u16
     }
 
+    /// Returns whether the packet is a credit.
+    pub fn is_credit(&self) -> bool {
+        matches!(self.dscp, CREDIT | SPARE_CREDIT)
+    }
+
+    /// Returns whether a port with a credit queue may drop the packet before others of its kind.
+    pub fn is_expendable(&self) -> bool {
+        matches!(self.dscp, SPARE_CREDIT | UNSCHEDULED)
+    }
+
     /// Returns whether the packet may be marked.
     pub fn is_ecn_capable(&self) -> bool {
         self.ecn != 0
@@ -195,6 +217,7 @@ fn internet_v4(packet: &[u8]) -> Result<Internet, DropReason> {
         protocol: header[9],
         fragment,
         ecn: header[1] & 3,
+        dscp: header[1] >> 2,
         transport_at,
         length,
     })
@@ -219,6 +242,7 @@ fn internet_v6(packet: &[u8]) -> Result<Internet, DropReason> {
         protocol,
         fragment,
         ecn: header[1] >> 4 & 3,
+        dscp: (header[0] & 0xf) << 2 | header[1] >> 6,
         transport_at,
         length,
     })

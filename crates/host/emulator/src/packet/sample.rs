@@ -11,6 +11,7 @@ pub(crate) struct PacketSample {
     pub(crate) ip_extra: usize,
     pub(crate) tcp_options: usize,
     pub(crate) ecn: u8,
+    pub(crate) dscp: u8,
     pub(crate) id: u16,
     pub(crate) sequence: u32,
     pub(crate) flags: u8,
@@ -30,6 +31,7 @@ impl std::fmt::Debug for PacketSample {
             ip_extra,
             tcp_options,
             ecn,
+            dscp,
             id,
             sequence,
             flags,
@@ -39,7 +41,7 @@ impl std::fmt::Debug for PacketSample {
             ports,
             payload,
         } = self;
-        let headers = (v6, tcp, ip_extra, tcp_options, ecn, id, sequence, flags);
+        let headers = (v6, tcp, ip_extra, tcp_options, (ecn, dscp), id, sequence, flags);
         write!(f, "{headers:?} {source} to {destination:?} {ports:?}, {} bytes in {size}", payload.len())
     }
 }
@@ -52,6 +54,7 @@ impl Default for PacketSample {
             ip_extra: 0,
             tcp_options: 3,
             ecn: 2,
+            dscp: 0,
             id: 7,
             sequence: 1000,
             flags: 0x10,
@@ -162,7 +165,7 @@ impl PacketSample {
         let mut out = Vec::new();
         if self.v6 {
             let first = if self.ip_extra > 0 { 60 } else { protocol };
-            out.extend([0x60, self.ecn << 4, 0, 0]);
+            out.extend([0x60 | self.dscp >> 2, self.dscp << 6 | self.ecn << 4, 0, 0]);
             out.extend(((length - 40) as u16).to_be_bytes());
             out.extend([first, 64]);
             out.extend(source);
@@ -172,7 +175,7 @@ impl PacketSample {
                 out.extend([if extra + 1 < self.ip_extra { 60 } else { protocol }, 0, 1, 4, 0, 0, 0, 0]);
             }
         } else {
-            out.extend([0x45 + self.ip_extra as u8, self.ecn]);
+            out.extend([0x45 + self.ip_extra as u8, self.dscp << 2 | self.ecn]);
             out.extend((length as u16).to_be_bytes());
             out.extend(self.id.to_be_bytes());
             out.extend([0x40, 0, 64, protocol, 0, 0]);

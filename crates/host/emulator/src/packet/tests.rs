@@ -6,15 +6,16 @@ use super::sample::{PacketSample, naive_sum};
 use super::*;
 
 fn samples() -> impl Strategy<Value = PacketSample> {
-    let bits = (any::<bool>(), any::<bool>(), 0usize..4, 0usize..11, 0u8..4);
+    let bits = (any::<bool>(), any::<bool>(), 0usize..4, 0usize..11, 0u8..4, 0u8..64);
     let fields = (any::<u16>(), any::<u32>(), any::<u8>(), 1u16..3000, any::<(u16, u16)>());
     (bits, fields, prop::collection::vec(any::<u8>(), 0..20_000)).prop_map(
-        |((v6, tcp, ip_extra, tcp_options, ecn), (id, sequence, flags, size, ports), payload)| PacketSample {
+        |((v6, tcp, ip_extra, tcp_options, ecn, dscp), (id, sequence, flags, size, ports), payload)| PacketSample {
             v6,
             tcp,
             ip_extra,
             tcp_options,
             ecn,
+            dscp,
             id,
             sequence,
             flags,
@@ -51,7 +52,7 @@ fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
     }
     // Cut by the plain code of `PacketSample::wire`, from the fields that are in the packet.
     let mut as_read = sample.clone();
-    as_read.ecn = if sample.v6 { packet[1] >> 4 } else { packet[1] };
+    as_read.ecn = if sample.v6 { packet[1] >> 4 & 3 } else { packet[1] & 3 };
     as_read.id = if sample.v6 { 0 } else { be(4) };
     if sample.tcp {
         as_read.sequence = u32::from_be_bytes([packet[at + 4], packet[at + 5], packet[at + 6], packet[at + 7]]);
@@ -72,7 +73,7 @@ proptest! {
         let headers = Headers::parse(&frame).unwrap();
         let count = headers.segments();
         prop_assert_eq!(usize::from(headers.payload_at), sample.payload_at());
-        prop_assert_eq!(headers.is_ecn_capable(), sample.ecn != 0);
+        prop_assert_eq!((headers.is_ecn_capable(), headers.dscp), (sample.ecn != 0, sample.dscp));
         let mut marks = vec![false; usize::from(count)];
         let (mut received, mut out) = (Vec::new(), Vec::new());
         let mut first = 0;

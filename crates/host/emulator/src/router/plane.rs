@@ -228,6 +228,8 @@ impl Plane {
                 size: headers.wire_length(index),
                 ecn_capable: headers.is_ecn_capable(),
                 control: headers.is_control(),
+                credit: headers.is_credit(),
+                expendable: headers.is_expendable(),
                 marked: false,
                 flow: headers.flow as u32,
             };

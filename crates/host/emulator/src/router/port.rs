@@ -21,6 +21,8 @@ pub(crate) struct PortSegment {
     pub(crate) size: u16,
     pub(crate) ecn_capable: bool,
     pub(crate) control: bool,
+    pub(crate) credit: bool,
+    pub(crate) expendable: bool,
     /// True if a port has marked it.
     pub(crate) marked: bool,
     /// Its connection, by which a port may queue it.
@@ -35,8 +37,8 @@ impl QueueItem for PortSegment {
             size: self.size.into(),
             ecn_capable: self.ecn_capable,
             control: self.control,
-            credit: false,
-            expendable: false,
+            credit: self.credit,
+            expendable: self.expendable,
             identity: self.identity,
         }
     }
@@ -85,6 +87,10 @@ impl PortOutlet<PortSegment> for DepartureCollector<'_> {
         self.left.push(SegmentOutcome::Dropped { segment });
     }
 
+    fn discard_credit(&mut self, segment: PortSegment) {
+        self.left.push(SegmentOutcome::Dropped { segment });
+    }
+
     fn lose(&mut self, mut segment: PortSegment, passage: PortTransit) {
         segment.marked |= passage.marked;
         count_lost(self.lost, &segment);
@@ -94,7 +100,11 @@ impl PortOutlet<PortSegment> for DepartureCollector<'_> {
 
 /// Counts a segment that was lost: TCP without payload is an acknowledgement.
 fn count_lost(lost: &mut ByKind, segment: &PortSegment) {
-    let kind = if segment.control { &mut lost.acks } else { &mut lost.data };
+    let kind = match segment {
+        PortSegment { credit: true, .. } => &mut lost.credits,
+        PortSegment { control: true, .. } => &mut lost.acks,
+        _ => &mut lost.data,
+    };
     *kind += 1;
 }
 

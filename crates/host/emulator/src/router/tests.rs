@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use experiment::SeriesConfig;
 use fabric::{
-    Arrival, Builder, CoDel, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, IngressLimit, Limit,
-    LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem,
+    Arrival, Builder, CoDel, CreditQueue, Discipline, Ecn, EcnResponse, Exit, FqCoDel, HostId, InService, IngressLimit,
+    Limit, LinkClass, LinkId, Losses, MarkAt, Network, Pfc, Phantom, PlainPort, PortConfig, PortTransit, QueueItem,
     QueuedPort, Routes, Switch,
 };
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use super::delivery::Delivery;
 use super::plane::{Observer, Plane, PlaneInputs, PortDeparture};
 use crate::namespace::{Addresses, plan};
 use crate::packet::sample::PacketSample;
-use crate::packet::{Headers, render, whole_segment};
+use crate::packet::{CREDIT, Headers, SPARE_CREDIT, UNSCHEDULED, render, whole_segment};
 
 const SEED: u64 = 11;
 const MTU: u16 = 1520;
@@ -56,6 +56,7 @@ fn middles() -> impl Strategy<Value = PortConfig> {
         PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
         PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
         PortConfig { in_service: InService::Whole, ecn: Some(step), ..plain },
+        PortConfig { credits: Some(CreditQueue { limit: 3, ..CreditQueue::usual() }), ..plain },
         PortConfig { discipline: Discipline::CoDel(codel), loss: Frac::ratio(1, 20), ..plain },
         PortConfig { discipline: Discipline::FqCoDel(FqCoDel { codel, ..FqCoDel::RFC }), ..plain },
     ])
@@ -77,17 +78,28 @@ fn loads() -> impl Strategy<Value = Vec<(Time, u8, PacketSample)>> {
         0u16..3,
         0usize..40_000,
         any::<u32>(),
+        prop::sample::select(vec![0, CREDIT, SPARE_CREDIT, UNSCHEDULED]),
     );
     prop::collection::vec(one, 1..25).prop_map(|packets| {
         let mut now = Time::ZERO;
-        let sample = |(wait, sender, v6, tcp, ecn, port, length, sequence)| {
+        let sample = |(wait, sender, v6, tcp, ecn, port, length, sequence, dscp)| {
             now += wait;
             let payload = (0..length).map(|at| (at * 7 + usize::from(sender)) as u8).collect();
             let ports = (1000 + port, 5201);
             (
                 now,
                 sender,
-                PacketSample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..PacketSample::default() },
+                PacketSample {
+                    v6,
+                    tcp,
+                    ecn,
+                    dscp,
+                    source: sender + 1,
+                    sequence,
+                    ports,
+                    payload,
+                    ..PacketSample::default()
+                },
             )
         };
         packets.into_iter().map(sample).collect()
@@ -202,6 +214,7 @@ struct TestPacket {
     control: bool,
     ecn_capable: bool,
     marked: bool,
+    dscp: u8,
     flow: u32,
     /// Index of the packet in the load, and of the segment.
     place: (usize, usize),
@@ -209,8 +222,10 @@ struct TestPacket {
 
 impl QueueItem for TestPacket {
     fn arrival(&self) -> Arrival {
-        let Self { now, identity, size, control, ecn_capable, .. } = *self;
-        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
+        let Self { now, identity, size, control, ecn_capable, dscp, .. } = *self;
+        let credit = [CREDIT, SPARE_CREDIT].contains(&dscp);
+        let expendable = [SPARE_CREDIT, UNSCHEDULED].contains(&dscp);
+        Arrival { now, size, ecn_capable, control, credit, expendable, identity }
     }
 
     fn flow(&self) -> u32 {
@@ -272,6 +287,7 @@ fn reference(network: &Network, load: &[(Time, u8, PacketSample)]) -> (Vec<(Time
                 size: bytes.len() as u32,
                 control: sample.tcp && sample.payload.is_empty(),
                 ecn_capable: sample.ecn != 0,
+                dscp: sample.dscp,
                 marked: false,
                 flow: headers.flow as u32,
                 place: (place, index),
@@ -306,7 +322,7 @@ proptest! {
         let (expected, drops, lost) = reference(&network, &load);
         let ran = run(&network, &load, Span::ZERO, &looks);
         let link = ran.links[link(&network, "left", "right").index()];
-        prop_assert_eq!((link.drops, link.losses), (drops, lost));
+        prop_assert_eq!((link.drops + link.credit_drops, link.losses), (drops, lost));
         prop_assert_eq!(ran.held, 0, "buffers are given back");
         // Packets that depart from the watched port and are not lost arrive a link's delay later; the last port adds its
         // own service and delay.
@@ -391,7 +407,7 @@ proptest! {
     /// A shared buffer without limit is as good as a queue per port.
     #[test]
     fn an_unlimited_shared_buffer_is_its_ports(
-        middle in middles().prop_filter("a FIFO", |middle| middle.discipline == Discipline::Fifo),
+        middle in middles().prop_filter("a FIFO", |middle| middle.discipline == Discipline::Fifo && middle.credits.is_none()),
         load in loads(),
         looks in looks(),
     ) {
