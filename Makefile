@@ -116,7 +116,7 @@ kernels: ## check the laws on other kernels, in a virtual machine
 
 book: $(MDBOOK)
 	$(MDBOOK) build docs
-	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/numbers.py; \
+	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/paper_numbers.py && python3 docs/sim_to_real.py --check; \
 	else $(call missing,links and numbers in the documentation,needs python3 3.11 or later); fi
 
 $(MDBOOK):

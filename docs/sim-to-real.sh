@@ -5,9 +5,10 @@
 #
 #   NARROWS  the program; by default the `narrows` that the PATH finds first
 #   TIMES    how often each scenario is sent; by default 5
-#   PARTS    which scenarios; by default "two eight deep transport". What the page says of others stays as it is.
-#   SET      a setting for all runs, such as stop=4s: a trial. Then PAGE says which copy of the page is written.
+#   PARTS    which scenarios; by default "two eight deep transport". Rows of others stay as it is.
+#   SET      a setting for all runs, such as stop=4s: a trial. PAGE and DATA then name copies that are written.
 #   PAGE     the page; by default docs/src/sim-to-real-tables.md
+#   DATA     the directory of the CSV files; by default docs/data/sim-to-real
 #   OUT      where results are kept; by default out/sim-to-real
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,12 +16,13 @@ cd "$(dirname "$0")/.."
 narrows=${NARROWS:-narrows}
 times=${TIMES:-5}
 page=${PAGE:-docs/src/sim-to-real-tables.md}
+data=${DATA:-docs/data/sim-to-real}
 out=${OUT:-out/sim-to-real}
 read -r -a parts <<< "${PARTS:-two eight deep transport}"
 settings=()
 if [ -n "${SET:-}" ]; then
-  if [ -z "${PAGE:-}" ]; then
-    echo "SET is for trials: name the copy of the page that is written, PAGE=FILE" >&2
+  if [ -z "${PAGE:-}" ] || [ -z "${DATA:-}" ]; then
+    echo "SET is for trials: name the copies that are written, PAGE=FILE DATA=DIR" >&2
     exit 2
   fi
   settings=(--set "$SET")
@@ -69,13 +71,13 @@ for ((time = 1; time <= times; time++)); do
     case $name in
       deep) send deep ;;
       transport)
-        send transport --stack narrows --burst 1500
+        send transport --stack narrows --gso-max-size 1500
         send_both
         ;;
-      *) send "$name" --burst 1500 ;;
+      *) send "$name" --gso-max-size 1500 ;;
     esac
   done
 done
 
 # All is measured: now the page.
-python3 docs/sim_to_real.py "$page" "$out" "$("$narrows" --version), Linux $(uname -r), $(nproc) cores"
+python3 docs/sim_to_real.py "$out" "$data" "$page" "$("$narrows" --version), Linux $(uname -r), $(nproc) cores"

@@ -1,73 +1,70 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/src/sim-to-real-tables.md from results that docs/sim-to-real.sh made.
+"""Writes docs/data/sim-to-real/*.csv and the tables of docs/src/sim-to-real-tables.md.
 
-usage: sim_to_real.py PAGE OUT MACHINE
+usage: sim_to_real.py OUT DATA PAGE MACHINE    after docs/sim-to-real.sh has measured
+       sim_to_real.py --check                  compares the page with the data
 
-OUT has, for each scenario, what `narrows compare --flows --json` printed of each time it was emulated
+OUT has, for each scenario, the output of `narrows compare --flows --json` for each time it was emulated
 (`two-1.json` and on), and the emulated results themselves (`two-emulated-1`). `stacks-1.json` compares the kernel's TCP with
-the transport. What is said of a scenario that OUT does not have stays as it is.
+the transport. Rows of a scenario that OUT does not have stay as they are.
 """
 
+import csv
+import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 from generated import fill
 
-# Scenarios that the kernel's TCP carries, and those of the transport.
-KERNEL = ("two", "eight", "deep")
-TRANSPORT = ("transport",)
-SIDES = ("simulator", "emulator")
+DOCS = Path(__file__).resolve().parent
+SCENARIOS = ("two", "eight", "deep", "transport", "stacks")
+FLOWS = (
+    "scenario,scheme,from_s,to_s,item,base_rtt_ms,quantity,unit,a,b,b_min,b_max,difference_percent,runs,"
+    "runs_on_target,runs_doubtful"
+).split(",")
+LATENESS = (
+    "scenario,scheme,runs,verdict,lateness_p50_us,lateness_p50_min_us,lateness_p50_max_us,lateness_p99_us,"
+    "lateness_p99_min_us,lateness_p99_max_us,lateness_max_us,lateness_max_min_us,lateness_max_max_us,core_min_percent,"
+    "core_max_percent,host_wait_min_percent,host_wait_max_percent,mean_wait_min_us,mean_wait_max_us"
+).split(",")
+QUEUE = ("queueing delay, ms", "right>right.host0", "queueing delay")
+PAIR = (("near flow, Mb/s", "flow 1", "rate"), ("far flow, Mb/s", "flow 0", "rate"), QUEUE)
+# Columns of the page's table of each scenario: title, item, quantity.
+COLUMNS = {
+    "two": PAIR,
+    "eight": (
+        ("near flow, Mb/s", "mean of flows 4 to 7", "rate"),
+        ("far flow, Mb/s", "mean of flows 0 to 3", "rate"),
+        QUEUE,
+    ),
+    "deep": (("rate, Mb/s", "flow 0", "rate"), ("queueing delay, ms", "left>right", "queueing delay")),
+    "transport": PAIR,
+    "stacks": PAIR,
+}
+Row = dict[str, str]
 
 
-def rate(bps: float) -> str:
-    return f"{bps / 1e6:.1f} Mb/s"
+def flow_rows(scenario: str, comparisons: list[dict[str, Any]]) -> Iterator[Row]:
+    """All rows of a scenario; `comparisons` are those of one simulated run with each emulated one."""
+    for index, first in enumerate(comparisons[0]["runs"]):
+        runs = [each["runs"][index] for each in comparisons]
+        common = {
+            "scenario": scenario,
+            "scheme": first["label"],
+            "from_s": f"{first['from_ns'] / 1e9:.0f}",
+            "to_s": f"{first['to_ns'] / 1e9:.0f}",
+            "runs": str(len(runs)),
+            "runs_doubtful": str(sum(1 for run in runs if run["unsound"])),
+        }
+        for quantity in quantities(runs):
+            yield {**common, **quantity}
 
 
-def time(ns: float) -> str:
-    return f"{ns / 1e6:.2f} ms"
-
-
-def size(queue: float) -> str:
-    return f"{queue / 1e3:.0f} kB" if queue < 1e6 else f"{queue / 1e6:.1f} MB"
-
-
-def plain(digits: int) -> Callable[[float], str]:
-    return lambda value: f"{value:.{digits}f}"
-
-
-def row(
-    what: str,
-    base: str,
-    measure: str,
-    shown: Callable[[float], str],
-    sides: list[dict[str, Any]],
-    holds: list[bool | None],
-) -> str:
-    """One quantity: the simulator's, which is the same each time (of two stacks the mean of the first one's), the mean of the
-    emulated ones, the least and the most of them."""
-    both = [each for each in sides if each["a"] is not None and each["b"] is not None]
-    if not both:
-        return ""
-    simulated, emulated = mean(each["a"] for each in both), [each["b"] for each in both]
-    middle = mean(emulated)
-    # Rounded before, so that next to nothing is +0.0 and not -0.0.
-    percent = f"{round((middle / simulated - 1) * 100, 1) + 0.0:+.1f} %" if simulated else ""
-    judged = [each for each in holds if each is not None]
-    target = f"{sum(judged)} of {len(judged)}" if judged else ""
-    spread = f"{shown(min(emulated))} to {shown(max(emulated))}"
-    return f"| {what} | {base} | {measure} | {shown(simulated)} | {shown(middle)} | {spread} | {percent} | {target} |"
-
-
-def flows(what: str, numbers: list[int]) -> str:
-    return f"{what} {numbers[0]}" if len(numbers) == 1 else f"mean of flows {numbers[0]} to {numbers[-1]}"
-
-
-def rows(runs: list[dict[str, Any]]) -> Iterator[str]:
-    """All rows of one scheme's table; `runs` are the comparisons of one simulated run with each emulated one."""
+def quantities(runs: list[dict[str, Any]]) -> Iterator[Row]:
     first = runs[0]
     # Flows of one round trip are interchangeable: which of them has more is chance, so only their mean is shown.
     grouped = {flow for group in first["groups"] for flow in group["flows"]}
@@ -75,89 +72,138 @@ def rows(runs: list[dict[str, Any]]) -> Iterator[str]:
     picked = [("flows", index) for index in singles] + [("groups", index) for index in range(len(first["groups"]))]
     for kind, index in picked:
         sides = [run[kind][index] for run in runs]
-        name = flows("flow", sides[0]["flows"])
+        numbers = sides[0]["flows"]
+        item = f"flow {numbers[0]}" if len(numbers) == 1 else f"mean of flows {numbers[0]} to {numbers[-1]}"
+        base = f"{sides[0]['base_rtt_ns'] / 1e6:.2f}"
         holds = [each["rate_holds"] for each in sides]
-        yield row(name, time(sides[0]["base_rtt_ns"]), "rate", rate, [each["rate_bps"] for each in sides], holds)
-        yield row("", "", "round trip", time, [each["rtt_ns"] for each in sides], [])
+        yield from one((item, base), ("rate", "Mb/s", 1e6, 1), [each["rate_bps"] for each in sides], holds)
+        yield from one((item, base), ("round trip", "ms", 1e6, 2), [each["rtt_ns"] for each in sides], [])
     for index, port in enumerate(first["ports"]):
         sides = [run["ports"][index] for run in runs]
-        name = port["name"].replace(">", "\\>")
-        yield row(name, "", "queue", size, [each["queue_bytes"] for each in sides], [])
+        yield from one((port["name"], ""), ("queue", "kB", 1e3, 0), [each["queue_bytes"] for each in sides], [])
         holds = [each["delay_holds"] for each in sides]
-        yield row("", "", "queueing delay", time, [each["delay_ns"] for each in sides], holds)
-    yield row("all", "", "drops a second", plain(1), [run["drops_per_s"] for run in runs], [])
-    yield row("", "", "marks a second", plain(1), [run["marks_per_s"] for run in runs], [])
-    yield row("", "", "Jain's index", plain(3), [run["jain"] for run in runs], [])
+        yield from one((port["name"], ""), ("queueing delay", "ms", 1e6, 2), [it["delay_ns"] for it in sides], holds)
+    yield from one(("all", ""), ("drops a second", "1/s", 1, 1), [run["drops_per_s"] for run in runs], [])
+    yield from one(("all", ""), ("marks a second", "1/s", 1, 1), [run["marks_per_s"] for run in runs], [])
+    yield from one(("all", ""), ("Jain's index", "", 1, 3), [run["jain"] for run in runs], [])
 
 
-def marked(line: str, runs: list[dict[str, Any]]) -> str:
-    """The row, with a word on how many of the runs should not be believed."""
-    unsound = [run["unsound"] for run in runs if run["unsound"]]
-    words = ", ".join(f"{unsound.count(word)} {word}" for word in sorted(set(unsound)))
-    if not words:
-        return line
-    *cells, target = line.removesuffix(" |").split(" | ")
-    return " | ".join([*cells, f"{target}, {words}" if target.strip() else words]) + " |"
+def one(
+    item: tuple[str, str],
+    quantity: tuple[str, str, float, int],
+    sides: list[dict[str, Any]],
+    holds: list[bool | None],
+) -> Iterator[Row]:
+    """The row of a quantity: (name, unit, divisor, digits). Side `a` is the simulator, the same each time, or the mean of the
+    first stack; side `b` the mean, least and most of the emulated runs."""
+    both = [each for each in sides if each["a"] is not None and each["b"] is not None]
+    if not both:
+        return
+    (name, base), (what, unit, divisor, digits) = item, quantity
+    simulated, emulated = mean(each["a"] for each in both), [each["b"] for each in both]
+    shown = [f"{value / divisor:.{digits}f}" for value in (simulated, mean(emulated), min(emulated), max(emulated))]
+    judged = [each for each in holds if each is not None]
+    # Rounded first: a difference of almost nothing is +0.0, not -0.0.
+    percent = f"{round((mean(emulated) / simulated - 1) * 100, 1) + 0.0:+.1f}" if simulated else ""
+    yield {
+        **dict(zip(("item", "base_rtt_ms", "quantity", "unit"), (name, base, what, unit), strict=True)),
+        **dict(zip(("a", "b", "b_min", "b_max"), shown, strict=True)),
+        "difference_percent": percent,
+        "runs_on_target": str(sum(judged)) if judged else "",
+    }
 
 
-def tables(comparisons: list[dict[str, Any]], sides: tuple[str, str] = SIDES) -> str:
-    """A table for each scheme of a scenario."""
-    made = []
-    for index, first in enumerate(comparisons[0]["runs"]):
-        runs = [each["runs"][index] for each in comparisons]
-        window = f"{first['from_ns'] / 1e9:.0f} s to {first['to_ns'] / 1e9:.0f} s"
-        columns = [f"{first['label']}, {window}", "base RTT", "mean", *sides, "least to most"]
-        head = f"| {' | '.join([*columns, 'difference', 'target'])} |"
-        lines = [head, "|---|--:|---|--:|--:|--:|--:|--:|", *(marked(line, runs) for line in rows(runs) if line)]
-        made.append("\n".join(lines))
-    return "\n\n".join(made)
+def lateness_rows(out: Path, scenario: str, times: int) -> Iterator[Row]:
+    """Lateness of the emulator, and its verdicts: a row for each scheme of a scenario."""
+    summaries = [out / f"{scenario}-emulated-{turn}/summary.json" for turn in range(1, times + 1)]
+    each = [json.loads(summary.read_text())["runs"] for summary in summaries]
+    for runs in zip(*each, strict=True):
+        figures = [run["emulator"] for run in runs]
+        words = sorted({figure["soundness"] for figure in figures}, reverse=True)
+        row = {"scenario": scenario, "scheme": runs[0]["label"], "runs": str(times), "verdict": ", ".join(words)}
+        for key in ("p50", "p99", "max"):
+            us = [figure[f"lateness_{key}_ns"] / 1e3 for figure in figures]
+            row[f"lateness_{key}_us"] = f"{median(us):.0f}"
+            row[f"lateness_{key}_min_us"], row[f"lateness_{key}_max_us"] = f"{min(us):.0f}", f"{max(us):.0f}"
+        for key, name in (("cpu_share", "core"), ("thread_wait", "host_wait")):
+            share = [figure[key] * 100 for figure in figures]
+            row[f"{name}_min_percent"], row[f"{name}_max_percent"] = f"{min(share):.0f}", f"{max(share):.0f}"
+        means = [figure["thread_wait_mean_ns"] / 1e3 for figure in figures]
+        row["mean_wait_min_us"], row["mean_wait_max_us"] = f"{min(means):.0f}", f"{max(means):.0f}"
+        yield row
 
 
-def emulator(out: Path, names: Iterable[str], times: int) -> str:
-    """How late the emulator was, and its verdicts: a row for each scheme of a scenario."""
-    columns = ["scenario", "run", "late by, p50", "p99", "most", "of a core", "hosts waited", "each time", "verdicts"]
-    lines = [f"| {' | '.join(columns)} |", "|---|---|--:|--:|--:|--:|--:|--:|---|"]
-    for name in names:
-        summaries = [out / f"{name}-emulated-{turn}/summary.json" for turn in range(1, times + 1)]
-        each = [json.loads(summary.read_text())["runs"] for summary in summaries]
-        for runs in zip(*each, strict=True):
-            figures = [run["emulator"] for run in runs]
-            late = []
-            for key in ("p50", "p99", "max"):
-                us = [figure[f"lateness_{key}_ns"] / 1e3 for figure in figures]
-                late.append(f"{median(us):.0f} us ({min(us):.0f} to {max(us):.0f})")
-            shares = []
-            for key in ("cpu_share", "thread_wait"):
-                share = [figure[key] * 100 for figure in figures]
-                shares.append(f"{min(share):.0f} to {max(share):.0f} %")
-            means = [figure["thread_wait_mean_ns"] / 1e3 for figure in figures]
-            shares.append(f"{min(means):.0f} to {max(means):.0f} us")
-            words = [figure["soundness"] for figure in figures]
-            verdicts = ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words), reverse=True))
-            cells = [name, runs[0]["label"], *late, *shares, verdicts]
-            lines.append(f"| {' | '.join(cells)} |")
+def read(path: Path) -> list[Row]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def replace(path: Path, columns: list[str], rows: list[Row]) -> None:
+    """Replaces the rows of the scenarios that `rows` has."""
+    new = {row["scenario"] for row in rows}
+    kept = [row for row in read(path) if row["scenario"] not in new] if path.exists() else []
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(sorted([*kept, *rows], key=lambda row: SCENARIOS.index(row["scenario"])))
+    path.write_text(text.getvalue())
+
+
+def table(rows: list[Row], columns: tuple[tuple[str, str, str], ...]) -> str:
+    """The page's table of a scenario: a / b, difference, and the number of runs on target where not all were."""
+    lines = [f"| law | {' | '.join(title for title, _, _ in columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for scheme in dict.fromkeys(row["scheme"] for row in rows):
+        cells = [scheme]
+        for _, item, quantity in columns:
+            of = (scheme, item, quantity)
+            row = next(row for row in rows if (row["scheme"], row["item"], row["quantity"]) == of)
+            missed = "" if row["runs_on_target"] == row["runs"] else f" ({row['runs_on_target']})"
+            percent = f", {row['difference_percent']} %" if row["difference_percent"] else ""
+            cells.append(f"{row['a']} / {row['b']}{percent}{missed}")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def tables(data: Path) -> dict[str, str]:
+    """The page's tables by scenario."""
+    rows = read(data / "flows.csv")
+    return {name: table([row for row in rows if row["scenario"] == name], of) for name, of in COLUMNS.items()}
+
+
+def check() -> int:
+    page = (DOCS / "src/sim-to-real-tables.md").read_text()
+    wrong = [name for name, text in tables(DOCS / "data/sim-to-real").items() if text not in page]
+    if wrong:
+        print(f"sim-to-real-tables.md: the tables of {', '.join(wrong)} are not those of the data", file=sys.stderr)
+    return 2 if wrong else 0
+
+
 def main() -> int:
-    page, out, machine = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    parts = {}
-    for names, group in ((KERNEL, ""), (TRANSPORT, "transport-")):
-        times = len(list(out.glob(f"{names[0]}-[0-9]*.json")))
-        there = [name for name in (*names, "stacks") if (out / f"{name}-1.json").exists()]
-        if times == 0 or not set(names) <= set(there):
+    if sys.argv[1:] == ["--check"]:
+        return check()
+    out, data, page, machine = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+    flows: list[Row] = []
+    lateness: list[Row] = []
+    parts: dict[str, str] = {}
+    for name in SCENARIOS:
+        times = len(list(out.glob(f"{name}-[0-9]*.json")))
+        if times == 0:
             continue
-        for name in names if group == "" else (*names, "stacks"):
-            comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
-            parts[name] = tables(comparisons, ("kernel's TCP", "transport") if name == "stacks" else SIDES)
-        parts[f"{group}emulator"] = emulator(out, names, times)
-        parts[f"{group}machine"] = f"Measured {times} {'time' if times == 1 else 'times'} with {machine}."
-    if not parts:
-        print(f"{out}: neither {', '.join(KERNEL)} nor {', '.join(TRANSPORT)} whole", file=sys.stderr)
+        comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
+        flows += flow_rows(name, comparisons)
+        if name != "stacks":
+            lateness += lateness_rows(out, name, times)
+        parts["machine"] = f"Measured {times} {'time' if times == 1 else 'times'} with {machine}."
+    if not flows:
+        print(f"{out}: no results of {', '.join(SCENARIOS)}", file=sys.stderr)
         return 2
+    data.mkdir(parents=True, exist_ok=True)
+    replace(data / "flows.csv", FLOWS, flows)
+    replace(data / "emulator.csv", LATENESS, lateness)
+    parts |= tables(data)
     if not fill(page, parts):
         return 2
-    print(f"wrote {page}")
+    print(f"wrote {data} and {page}")
     return 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks numbers in the prose of the papers' pages against what was measured.
 
-    docs/numbers.py [PAGE...]
+    docs/paper_numbers.py [PAGE...]
 
 A comment right behind a number and its unit names the measurement that the number is of:
 
