@@ -102,7 +102,7 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
     let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
         let help = "--metric names what is to be scored, as in --metric 'p50(all.slowdown)', \
-            and --only which runs are, as in --only variant=none";
+            and --filter which runs are, as in --filter variant=none";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {

@@ -1,6 +1,6 @@
 //! Contents of the ports of a shared-buffer switch: a packet, and the report that it carries.
 
-use fabric::Framed;
+use fabric::{Framed, PfcAction, PortConfig};
 use units::Time;
 
 use crate::body::{Body, BodyKind};
@@ -22,19 +22,25 @@ impl fabric::QueueItem for Carried {
 
 impl Framed for Carried {
     #[inline]
-    fn class(&self, control_first: bool) -> u8 {
+    fn class(&self, port: &PortConfig) -> u8 {
         if self.packet.is_signal()
             && matches!(self.packet.kind(), BodyKind::Pause | BodyKind::Resume | BodyKind::Feedback)
-            || control_first && self.packet.arrival().control
+            || port.control_priority && self.packet.arrival().control
         {
             return 0;
         }
         self.packet.class().max(1)
     }
 
-    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
+    fn frame(action: PfcAction, class: u8, size: u32, now: Time) -> Self {
         let header = ForwardingHeader { time: now, size: size as u16, class, ..ForwardingHeader::default() };
-        let packet = Packet::new(header, if pause { Body::Pause } else { Body::Resume });
+        let packet = Packet::new(
+            header,
+            match action {
+                PfcAction::Pause => Body::Pause,
+                PfcAction::Resume => Body::Resume,
+            },
+        );
         Self { packet, report: TelemetrySlot::NONE }
     }
 }

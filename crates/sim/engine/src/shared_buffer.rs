@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use experiment::{DropCause, PauseSample, PortSample, Setup, SwitchSample, TieBreak};
-use fabric::{Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
+use fabric::{
+    BufferLimit, Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PfcAction, PortParams, SharedSwitch, Switch,
+};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
@@ -134,7 +136,7 @@ impl Outlet<Carried> for SharedOutlet<'_> {
         self.links.depart_with(link, packet, departure.passage, report);
     }
 
-    fn drop(&mut self, item: &Carried, port: usize, _: bool) {
+    fn drop(&mut self, item: &Carried, port: usize, _: BufferLimit) {
         let link = self.first_link + port;
         self.links.egress[link].port.count_drop();
         self.links.toll.count(link, &item.packet, DropCause::Full);
@@ -156,9 +158,8 @@ impl SharedOutlet<'_> {
         if carried.packet.is_signal() {
             let packet = &carried.packet;
             match packet.body() {
-                pause @ (Body::Pause | Body::Resume) => {
-                    return switch.on_frame(from, packet.class(), pause == Body::Pause, packet.time, self);
-                }
+                Body::Pause => return switch.on_frame(from, packet.class(), PfcAction::Pause, packet.time, self),
+                Body::Resume => return switch.on_frame(from, packet.class(), PfcAction::Resume, packet.time, self),
                 Body::Feedback(rate) => return self.controllers.on_feedback(from, packet.time, rate),
                 _ => {}
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use experiment::SwitchOutcome;
 use fabric::{
-    Arrival, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PortParams, QueueItem,
-    SharedSwitch, Switch,
+    Arrival, BufferLimit, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PfcAction,
+    PortConfig, PortParams, QueueItem, SharedSwitch, Switch,
 };
 use units::{Bytes, Span, Time};
 
@@ -17,13 +17,6 @@ const DATA_CLASS: u8 = 1;
 
 /// Buffer of a host's NIC: the host keeps its packets until the NIC accepts them.
 const NIC: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
-
-/// Effect of a PFC frame on a class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PfcAction {
-    Pause,
-    Resume,
-}
 
 /// A PFC frame for one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,15 +63,14 @@ impl QueueItem for LinkItem {
 }
 
 impl Framed for LinkItem {
-    fn class(&self, control_first: bool) -> u8 {
+    fn class(&self, port: &PortConfig) -> u8 {
         match self {
-            Self::Segment(segment) if !(control_first && segment.control) => DATA_CLASS,
+            Self::Segment(segment) if !(port.control_priority && segment.control) => DATA_CLASS,
             Self::Segment(_) | Self::Pfc(_) => 0,
         }
     }
 
-    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
-        let action = if pause { PfcAction::Pause } else { PfcAction::Resume };
+    fn frame(action: PfcAction, class: u8, size: u32, now: Time) -> Self {
         Self::Pfc(PfcFrame { class, action, size, arrived: now })
     }
 }
@@ -127,7 +119,7 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
         }
     }
 
-    fn drop(&mut self, item: &LinkItem, port: usize, _: bool) {
+    fn drop(&mut self, item: &LinkItem, port: usize, _: BufferLimit) {
         let link = self.first_link + port;
         self.ports[link].count_drop();
         if let LinkItem::Segment(segment) = *item {
@@ -212,7 +204,7 @@ impl SharedNode {
     ) {
         let port = self.port_of(from, around.network);
         let (switch, mut outlet, _) = self.split(around, left);
-        switch.on_frame(port, frame.class, frame.action == PfcAction::Pause, frame.arrived, &mut outlet);
+        switch.on_frame(port, frame.class, frame.action, frame.arrived, &mut outlet);
     }
 
     /// Replays all decisions before `until`.
@@ -232,7 +224,7 @@ impl SharedNode {
         (&mut self.switch, outlet, first_link)
     }
 
-    /// Returns the port whose cable has this incoming link.
+    /// Returns the port of the cable with this incoming link.
     fn port_of(&self, link: LinkId, network: &Network) -> usize {
         network.links()[link.index()].reverse.index() - self.first_link
     }

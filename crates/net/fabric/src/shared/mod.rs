@@ -9,7 +9,7 @@ mod switch;
 
 pub use pool::kept;
 pub use port::Departure;
-pub use switch::{Framed, Outlet, SharedSwitch};
+pub use switch::{BufferLimit, Framed, Outlet, SharedSwitch};
 
 /// Classes of a port: 0 is control, strictly first; 1 to 7 are data, in turn.
 pub const CLASSES: usize = 8;
@@ -40,6 +40,15 @@ pub struct Pfc {
     /// addition it requests pauses like every switch, as its ingress limits require: with a relay's limits, only before
     /// its buffer would overflow. In a loop of relays a pause and its resume circulate for ever.
     pub relay: bool,
+}
+
+/// Effect of a PFC frame on its class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PfcAction {
+    /// Stops the class at the port that receives the frame.
+    Pause,
+    /// Ends the pause.
+    Resume,
 }
 
 /// Returns the headroom: bytes of a class that may still arrive over a cable after a switch has decided to pause its

@@ -19,27 +19,35 @@ use units::{Bytes, Span, Time};
 use super::earliest::Earliest;
 use super::pool::{BufferAdmission, BufferPool};
 use super::port::{About, Departure, NOWHERE, SharedPort, WaitingPacket};
-use super::{CLASSES, Switch};
+use super::{CLASSES, PfcAction, Switch};
 use crate::QueueItem;
 use crate::arrival::{Arrival, draw};
 use crate::pauses::Pauses;
-use crate::port::{MarkAt, PortParams};
+use crate::port::{MarkAt, PortConfig, PortParams};
 
 /// Item carried by a switch with a shared buffer.
 pub trait Framed: QueueItem + Copy {
-    /// The packet's class at a port: 0 is control.
-    fn class(&self, control_first: bool) -> u8;
-    /// A pause frame for a class, or one that ends the pause.
-    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self;
+    /// Returns the packet's class at a port with this configuration: 0 is control.
+    fn class(&self, port: &PortConfig) -> u8;
+    /// Returns a PFC frame for a class.
+    fn frame(action: PfcAction, class: u8, size: u32, now: Time) -> Self;
 }
 
 /// Receiver of departures and drops.
 pub trait Outlet<P> {
     /// Reports that a packet's service begins.
     fn depart(&mut self, item: &P, departure: &Departure);
-    /// Reports that a packet found no room on its way to `port`. `lossless` if its sender could have been paused in
-    /// time: no pause prevents drops at the port's own limits.
-    fn drop(&mut self, item: &P, port: usize, lossless: bool);
+    /// Reports that a packet found no room on its way to `port`.
+    fn drop(&mut self, item: &P, port: usize, limit: BufferLimit);
+}
+
+/// Limit of a shared buffer that a packet exceeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferLimit {
+    /// That of the port, of its queue, or of the buffer: no pause prevents such drops.
+    Lossy,
+    /// The headroom: with enough of it the sender is paused in time.
+    Headroom,
 }
 
 /// The switch.
@@ -87,19 +95,23 @@ impl<P: Framed> SharedSwitch<P> {
         self.advance(now, out);
         let port = &self.ports[to];
         let params = &self.params[port.service.params as usize];
-        let class = usize::from(item.class(params.config.control_priority)) % CLASSES;
+        let class = usize::from(item.class(&params.config)) % CLASSES;
         let size = u64::from(packet.size);
         let booked = match from {
             Some(from) if class != 0 => {
                 let over = port.is_full(params, packet) || self.is_over(to, class, size);
                 if over || self.pool.arrive(from, class, size) == BufferAdmission::None {
-                    let lossless = self.config.pfc.is_some() && !over;
-                    self.headroom_drops += u64::from(lossless);
-                    out.drop(item, to, lossless);
+                    let limit = if self.config.pfc.is_some() && !over {
+                        self.headroom_drops += 1;
+                        BufferLimit::Headroom
+                    } else {
+                        BufferLimit::Lossy
+                    };
+                    out.drop(item, to, limit);
                     return;
                 }
                 if self.pool.pauses(from, class) && !self.relays(from, class) {
-                    self.send_frame(from, class, true, now, out);
+                    self.send_frame(from, class, PfcAction::Pause, now, out);
                 }
                 true
             }
@@ -149,30 +161,33 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// The other end of a port pauses a class, or lets it go on, at `now`.
-    pub fn on_frame(&mut self, port: usize, class: u8, pause: bool, now: Time, out: &mut impl Outlet<P>) {
+    pub fn on_frame(&mut self, port: usize, class: u8, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
         self.advance(now, out);
         let bit = 1 << (class % CLASSES as u8);
         let target = &mut self.ports[port];
         let before = target.service.paused;
-        let paused = if pause { before | bit } else { before & !bit };
+        let paused = match action {
+            PfcAction::Pause => before | bit,
+            PfcAction::Resume => before & !bit,
+        };
         target.service.paused = paused;
         target.pauses.change(before, paused, now);
         let at = if target.service.eligible() == 0 { Time::NEVER } else { target.service.idle_at.max(now) };
         self.next.set(port, at);
         if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != paused {
-            self.pass_on(port, usize::from(class) % CLASSES, pause, now, out);
+            self.pass_on(port, usize::from(class) % CLASSES, action, now, out);
         }
     }
 
     /// A relay passes a pause or a resume on to those other ends that are not at rest for another reason: its own buffer
     /// asks for it, or a third port is paused, too.
     #[cold]
-    fn pass_on(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
+    fn pass_on(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
         let paused = |index: usize, it: &SharedPort<P>| index != port && it.service.paused >> class & 1 == 1;
         for other in (0..self.ports.len()).filter(|&other| other != port) {
             let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
             if !third && !self.pool.is_paused(other, class) {
-                self.send_frame(other, class, pause, now, out);
+                self.send_frame(other, class, action, now, out);
             }
         }
     }
@@ -257,7 +272,7 @@ impl<P: Framed> SharedSwitch<P> {
             let from = usize::from(about.from);
             self.pool.depart(from, class, about.size.into());
             if self.pool.resumes(from, class) && !self.relays(from, class) {
-                self.send_frame(from, class, false, now, out);
+                self.send_frame(from, class, PfcAction::Resume, now, out);
             }
         }
     }
@@ -265,9 +280,9 @@ impl<P: Framed> SharedSwitch<P> {
     /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there. A
     /// frame of the class that still waits is replaced.
     #[cold]
-    fn send_frame(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
+    fn send_frame(&mut self, port: usize, class: usize, action: PfcAction, now: Time, out: &mut impl Outlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
-        let item = P::frame(pause, class as u8, pfc.frame, now);
+        let item = P::frame(action, class as u8, pfc.frame, now);
         let target = &mut self.ports[port];
         if let Some(frame) = target.waiting_frame(class) {
             frame.item = item;
@@ -388,7 +403,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     struct Thing {
         class: u8,
-        pause: Option<bool>,
+        pause: Option<PfcAction>,
         at: Arrival,
     }
 
@@ -399,12 +414,12 @@ mod tests {
     }
 
     impl Framed for Thing {
-        fn class(&self, _: bool) -> u8 {
+        fn class(&self, _: &PortConfig) -> u8 {
             if self.pause.is_some() { 0 } else { self.class }
         }
 
-        fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
-            Self { pause: Some(pause), ..thing(class, size, now) }
+        fn frame(action: PfcAction, class: u8, size: u32, now: Time) -> Self {
+            Self { pause: Some(action), ..thing(class, size, now) }
         }
     }
 
@@ -414,25 +429,25 @@ mod tests {
         Thing { class, pause: None, at }
     }
 
-    /// Departures: (start of service, port, item); and drops: (port, whether lossless).
+    /// Departures: (start of service, port, item); and drops: (port, limit).
     #[derive(Default)]
     struct DepartureLog {
         left: Vec<(Time, usize, Thing)>,
-        dropped: Vec<(usize, bool)>,
+        dropped: Vec<(usize, BufferLimit)>,
     }
 
     impl Outlet<Thing> for DepartureLog {
         fn depart(&mut self, item: &Thing, departure: &Departure) {
             self.left.push((departure.begins, departure.port, *item));
         }
-        fn drop(&mut self, _: &Thing, port: usize, lossless: bool) {
-            self.dropped.push((port, lossless));
+        fn drop(&mut self, _: &Thing, port: usize, limit: BufferLimit) {
+            self.dropped.push((port, limit));
         }
     }
 
     impl DepartureLog {
         /// The frames that left: (when, port, whether pause).
-        fn frames(&self) -> Vec<(Time, usize, bool)> {
+        fn frames(&self) -> Vec<(Time, usize, PfcAction)> {
             self.left.iter().filter_map(|(at, port, it)| it.pause.map(|pause| (*at, *port, pause))).collect()
         }
     }
@@ -469,20 +484,21 @@ mod tests {
     fn a_relay_passes_a_resume_on_when_no_other_port_is_paused() {
         let pfc = Pfc { frame: 64, relay: true };
         let (mut switch, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), DepartureLog::default());
-        let steps = [(0, true), (1, true), (0, false), (0, false), (1, false)];
-        for (step, (port, pause)) in (1..).zip(steps) {
-            switch.on_frame(port, 1, pause, Time::from_us(step), &mut log);
+        let (pause, resume) = (PfcAction::Pause, PfcAction::Resume);
+        let steps = [(0, pause), (1, pause), (0, resume), (0, resume), (1, resume)];
+        for (step, (port, action)) in (1..).zip(steps) {
+            switch.on_frame(port, 1, action, Time::from_us(step), &mut log);
             switch.advance(Time::from_us(step + 1), &mut log);
         }
         // 2 receives only the first pause and the last resume; 0 and 1 receive each other's.
         let us = Time::from_us;
         let expected = [
-            (us(1), 1, true),
-            (us(1), 2, true),
-            (us(2), 0, true),
-            (us(3), 1, false),
-            (us(5), 0, false),
-            (us(5), 2, false),
+            (us(1), 1, pause),
+            (us(1), 2, pause),
+            (us(2), 0, pause),
+            (us(3), 1, resume),
+            (us(5), 0, resume),
+            (us(5), 2, resume),
         ];
         assert_eq!(log.frames(), expected);
         assert_eq!((switch.pauses(0, us(9)), switch.pauses(1, us(9))), ((1, Span::from_us(2)), (1, Span::from_us(3))));
@@ -497,12 +513,15 @@ mod tests {
             let packet = thing(class, 1_000, Time::from_ps(ps));
             switch.arrive(Some(0), 1, &packet.at, &packet, &mut log);
         }
-        switch.on_frame(0, 3, true, Time::from_ps(5), &mut log);
-        switch.on_frame(0, 4, true, Time::from_ps(6), &mut log);
-        switch.on_frame(0, 3, false, Time::from_ps(7), &mut log);
+        switch.on_frame(0, 3, PfcAction::Pause, Time::from_ps(5), &mut log);
+        switch.on_frame(0, 4, PfcAction::Pause, Time::from_ps(6), &mut log);
+        switch.on_frame(0, 3, PfcAction::Resume, Time::from_ps(7), &mut log);
         switch.advance(Time::NEVER, &mut log);
-        let order: Vec<(u8, Option<bool>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
-        assert_eq!(order, [(1, None), (3, Some(false)), (4, Some(true)), (0, None), (0, None), (1, None)]);
+        let order: Vec<(u8, Option<PfcAction>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
+        assert_eq!(
+            order,
+            [(1, None), (3, Some(PfcAction::Resume)), (4, Some(PfcAction::Pause)), (0, None), (0, None), (1, None)]
+        );
     }
 
     /// A port's own limit holds in a switch that shares its buffer, and pauses do not help against it.
@@ -515,6 +534,9 @@ mod tests {
         for (ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
             arrive(&mut switch, 0, 1, thing(1, size, Time::from_ps(ps)), &mut log);
         }
-        assert_eq!((log.dropped, switch.headroom_drops(), switch.queue(1)), (vec![(1, false)], 0, Bytes::new(2_000)));
+        assert_eq!(
+            (log.dropped, switch.headroom_drops(), switch.queue(1)),
+            (vec![(1, BufferLimit::Lossy)], 0, Bytes::new(2_000))
+        );
     }
 }
