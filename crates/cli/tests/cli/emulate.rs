@@ -384,6 +384,33 @@ fn a_run_that_was_stopped_for_a_while_is_doubtful() {
     assert_ne!(emulator["soundness"], "sound");
 }
 
+/// Three senders of the kernel's TCP overflow their share of a switch's buffer, unless the switch pauses them.
+#[test]
+fn pauses_hold_the_kernels_senders() {
+    let scratch = Scratch::new("emulate-pfc");
+    scratch.write(
+        "pfc.toml",
+        "name = \"pfc\"\nstop = \"5s\"\nhost = { mss = 1448, header = 52, ack_size = 52, ack_every = 2 }\n\
+         topology = { kind = \"single-switch\", hosts = 4, rate = \"100Mbps\", delay = \"100us\" }\n\
+         switch = { buffer = \"2MB\", pfc = true }\nport = { xoff = \"30KB\" }\nschemes.cubic.law = \"cubic\"\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = \"host0\"\nintra = 3\nsize = \"1MB\"\n",
+    );
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let count = |pfc: bool| {
+        let line = format!("emulate pfc.toml --json --set switch.pfc={pfc} --out {pfc}");
+        let json = scratch.narrows(&line).ok().json();
+        assert_eq!(json["flows"]["all"]["completed"], 3, "{json:#}");
+        ["drops", "pfc_pauses", "max_buffer_bytes"].map(|key| json["network"][key].as_u64().unwrap())
+    };
+    let ([drops, pauses, held], [lossy, none, _]) = (count(true), count(false));
+    assert!(drops == 0 && pauses > 20 && held > 60_000, "{drops} drops, {pauses} pauses, {held} bytes");
+    assert!(lossy > 0 && none == 0, "{lossy} drops, {none} pauses without PFC");
+    assert_eq!(left_behind(), [""; 0]);
+}
+
 #[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");

@@ -44,9 +44,9 @@ pub trait Outlet<P> {
 /// Limit of a shared buffer that a packet exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferLimit {
-    /// That of the port, of its queue, or of the buffer: no pause prevents such drops.
+    /// Limit of the port, its queue or the buffer: no pause prevents such drops.
     Lossy,
-    /// The headroom: with enough of it the sender is paused in time.
+    /// Headroom: with enough of it the sender is paused in time.
     Headroom,
 }
 
