@@ -12,7 +12,7 @@ mod import {
 
     use super::{TrafficContext, TrafficFlows};
     use crate::WITHOUT_IMPORT;
-    use crate::config::Import;
+    use crate::config::ImportedTraffic;
     use crate::error::SpannedError;
 
     pub(super) fn make(entry: &ImportedTraffic, _: &TrafficContext<'_>) -> Result<TrafficFlows, SpannedError> {
