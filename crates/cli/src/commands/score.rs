@@ -101,8 +101,8 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
     }
     let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
-        let help = "--metric names what is to be scored, as in --metric 'p50(all.slowdown)', \
-            and --only which runs are, as in --only variant=none";
+        let help = "--metric selects the metrics to score, as in --metric 'p50(all.slowdown)', \
+            and --only the runs, as in --only variant=none";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {
