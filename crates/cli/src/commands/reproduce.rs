@@ -167,7 +167,8 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Comm
     let entries = |path: &Path| {
         let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         list.map_err(|error| {
-            let help = "help: `--papers DIR` is the directory of the papers' scenario files, such as a checkout's `papers`";
+            let help =
+                "help: `--papers DIR` is the directory of the papers' scenario files, such as a checkout's `papers`";
             CommandFailure::Input(format!("error: cannot list the papers in `{}`: {error}\n{help}", path.display()))
         })
     };

@@ -10,9 +10,11 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --out r").ok();
     let all = scratch.narrows("explain r --traits").ok();
-    for part in
-        ["uno,traffic.0.load=0.2, inter: the slowest ", "compared with typical ones of their size", "fewer than 100 flows"]
-    {
+    for part in [
+        "uno,traffic.0.load=0.2, inter: the slowest ",
+        "compared with typical ones of their size",
+        "fewer than 100 flows",
+    ] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
     let one = scratch.narrows("explain r --traits --run uno,load=0.2 --slowest 50% --json").ok();

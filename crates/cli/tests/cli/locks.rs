@@ -147,7 +147,7 @@ fn a_file_system_without_locks() {
     without(line).fails(2, &["`out` is in use by ", &holder]);
     child.kill();
     for ran in [without(line), scratch.narrows(line), scratch.narrows("report out")] {
-        ran.fails(2, &["`out/.narrows.lock` says that ", &holder, "remove that file if it has ended"]);
+        ran.fails(2, &["`out/.narrows.lock` names ", &holder, "remove that file if it has ended"]);
     }
     fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
     without(&format!("{line} --force")).ok().says(&[told]);

@@ -122,9 +122,7 @@ pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) ->
     let heard = heard.get() / segment;
     // An acknowledgement that covers several packets counts all of them.
     (heard > made + made / 10 + 100).then(|| {
-        format!(
-            "senders received {heard} marks, and ports set {made}: a receiver's kernel echoed marks repeatedly"
-        )
+        format!("senders received {heard} marks, and ports set {made}: a receiver's kernel echoed marks repeatedly")
     })
 }
 

@@ -111,8 +111,7 @@ pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     }
     if matches!(host.path, LoadBalancing::UnoLb(_)) {
         said.push(
-            "`host.load_balancing` is \"unolb\", and the transport re-routes a path only after two timeouts"
-                .to_owned(),
+            "`host.load_balancing` is \"unolb\", and the transport re-routes a path only after two timeouts".to_owned(),
         );
     }
     said
