@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes docs/src/images/demo.png: the part "Who gets the bandwidth" of a demo's report, in the light theme.
+# Makes docs/src/images/demo.png: the part "Bandwidth shares" of a demo's report, in the light theme.
 #   narrows demo --out out/demo && docs/picture.sh out/demo/report.html
 set -euo pipefail
 report=${1:?usage: docs/picture.sh REPORT.html}

@@ -699,7 +699,7 @@ class PfcTable(Table):
 
 @dataclass(kw_only=True, repr=False)
 class SwitchClassOverrides(Table):
-    """For switches that hosts hang from."""
+    """For switches with hosts attached."""
 
     buffer: Literal["unlimited"] | int | str | None = None
     """As in `[switch]`. Takes a size such as "32MiB", or "unlimited"."""
@@ -730,7 +730,7 @@ class SwitchOverrides(Table):
     pfc: bool | PfcTable | None = None
     """As in `[switch]`. Takes true, false or { frame = 64, relay = false }."""
     edge: SwitchClassOverrides | None = None
-    """For switches that hosts hang from. Takes a table."""
+    """For switches with hosts attached. Takes a table."""
     aggregation: SwitchClassOverrides | None = None
     """For switches between edge and core. Takes a table."""
     core: SwitchClassOverrides | None = None

@@ -8,8 +8,8 @@ create_exception!(
     narrows,
     ScenarioError,
     PyValueError,
-    "Something in a scenario, or in what was asked for, is wrong. `file`, `line` and `column` say where, counted from 1, or are \
-     None; `help` says what would be accepted."
+    "Something in a scenario, or in what was asked for, is wrong. `file`, `line` and `column` are the location, counted from 1, or \
+     None; `help` states what would be accepted."
 );
 create_exception!(
     narrows,

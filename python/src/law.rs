@@ -26,8 +26,8 @@ create_exception!(
     LawError,
     StudyError,
     "A law written in Python failed, or permitted what cannot be. `law`, `method`, `flow` (the number of the flow that the object \
-     was made for: on a kept connection the first one) and `time_ps` (simulated time in picoseconds) say where; `__cause__` is \
-     what it raised."
+     was made for: on a kept connection the first one) and `time_ps` (simulated time in picoseconds) identify the call; `__cause__` is \
+     the exception that it raised."
 );
 
 /// The slowest and the fastest pace that a law may ask for, in bits a second: as in the catalog.

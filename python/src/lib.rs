@@ -3,7 +3,7 @@
 //! This crate is thin. The other crates define the meaning of a scenario, the way runs are done and kept, and the messages on
 //! errors. The interface that people see in Python is written in Python.
 
-#![expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted into values")]
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python are extracted into values")]
 
 mod error;
 mod import;

@@ -72,7 +72,7 @@ impl From<results::Error> for CommandFailure {
             results::Error::Mismatch { .. } => Self::Run(error.into()),
             results::Error::File(error) => error.into(),
             error @ results::Error::Differs { .. } => Self::Input(format!(
-                "error: {error}\nhelp: give the command that made these results again: it does anew what was changed"
+                "error: {error}\nhelp: give the command that made these results again: it redoes the runs that were changed"
             )),
             other => Self::Input(format!("error: {other}")),
         }

@@ -286,7 +286,7 @@ mod tests {
         again.write(&path).unwrap();
         again.write(&path).unwrap();
         let said = first.write(&path).unwrap_err().to_string();
-        assert!(said.contains("somebody made or changed it meanwhile; what was written is in `"), "{said}");
+        assert!(said.contains("it was created or changed meanwhile; what was written is in `"), "{said}");
         assert!(said.contains("help: give the command again"), "{said}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         let left = said.split('`').nth(3).unwrap();

@@ -280,9 +280,9 @@ mod tests {
             columns: vec!["drops".into(), "FCT p99".into()],
             rows,
         };
-        let one = sheet("", vec![row("a,load=0.4", 1, time), row("say \"b\"", 2, none)]);
+        let one = sheet("", vec![row("a,load=0.4", 1, time), row("a \"b\"", 2, none)]);
         let expected =
-            "run,seed,drops,FCT_p99_ns,FCT_p99_of_few\n\"a,load=0.4\",1,3,20280000,true\n\"say \"\"b\"\"\",2,3,,\n";
+            "run,seed,drops,FCT_p99_ns,FCT_p99_of_few\n\"a,load=0.4\",1,3,20280000,true\n\"a \"\"b\"\"\",2,3,,\n";
         assert_eq!(csv(&[&one]), expected);
         let other = Sheet {
             columns: vec!["drops".into(), "marks".into()],

@@ -149,7 +149,7 @@ fn numbers(sheet: &Sheet, width: Option<u16>) -> String {
     let table = drawn(first, &stacked, rows, &shown, width.filter(|_| whole.is_none()));
     match titles.len().saturating_sub(shown.len()) {
         0 => table,
-        left => format!("{table}\n{} not shown for want of room: --wide shows all", count(left, "column")),
+        left => format!("{table}\n{} hidden, as the terminal is too narrow: --wide shows all", count(left, "column")),
     }
 }
 
@@ -577,7 +577,7 @@ mod tests {
             );
         }
         let sixty = numbers(&sheet, Some(60));
-        assert!(!sixty.contains("queue") && sixty.contains("columns not shown for want of room"), "{sixty}");
+        assert!(!sixty.contains("queue") && sixty.contains("columns hidden, as the terminal is too narrow"), "{sixty}");
     }
 
     #[test]

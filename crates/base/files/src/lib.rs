@@ -85,7 +85,7 @@ pub enum Error {
         holder: String,
     },
     /// A lock that is only a file, of a process that has ended or is on another machine: the kernel cannot determine which.
-    #[error("`{}` says that {holder} writes there, and the file system cannot say whether it still does; remove that \
+    #[error("`{}` names {holder} as the writer, and the file system cannot determine whether it still runs; remove that \
              file if it has ended", path.display())]
     Left {
         /// The lock.

@@ -172,7 +172,7 @@ impl AtomicFile {
         let now = self.names.as_ref().map_or(FileIdentity(None), |names| FileIdentity::of(&names.1));
         let is_the_same = now.0.is_some() && now == self.replaces;
         let placement = if is_the_same { Placement::Replace } else { Placement::IfMissing };
-        self.keep(placement, "somebody made or changed it meanwhile")
+        self.keep(placement, "it was created or changed meanwhile")
     }
 
     /// Moves an incomplete file into place if there is none: it never replaces a file.
@@ -195,7 +195,7 @@ impl AtomicFile {
             let partial = if partial.exists() {
                 format!("what was written is in `{}`", partial.display())
             } else {
-                format!("what was written was in `{}`, which somebody removed", partial.display())
+                format!("what was written was in `{}`, which was removed", partial.display())
             };
             io::Error::new(kind, format!("{why}; {partial}"))
         })
@@ -386,7 +386,7 @@ mod tests {
         let draft = AtomicFile::new(&directory.join("file")).unwrap();
         fs::remove_dir_all(&directory).unwrap();
         let said = draft.put().unwrap_err().to_string();
-        assert!(said.contains("No such file") && said.ends_with("which somebody removed"), "{said}");
+        assert!(said.contains("No such file") && said.ends_with("which was removed"), "{said}");
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(names(leftovers(&path)), ["file.partial-7"]);
         // A draft that could not be moved into place is a leftover, too.
         let said = draft.put().unwrap_err().to_string();
-        assert!(said.starts_with("somebody made or changed it meanwhile; what was written is in `"), "{said}");
+        assert!(said.starts_with("it was created or changed meanwhile; what was written is in `"), "{said}");
         assert_eq!(leftovers(&path).len(), 2);
         std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
         assert_eq!(leftovers(&scratch.path().join("link")).len(), 2);
@@ -422,9 +422,9 @@ mod tests {
         };
         fs::write(&path, "old").unwrap();
         let begun = draft();
-        fs::write(&path, "somebody's").unwrap();
+        fs::write(&path, "another's").unwrap();
         let said = begun.put().unwrap_err().to_string();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's", "{said}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another's", "{said}");
         // Two drafts in a row, each begun with the state that the previous one left.
         let seen = FileIdentity::of(&path);
         let second = |seen: FileIdentity| {

@@ -156,7 +156,7 @@ impl Process {
         let deadline = Deadline::new(PATIENCE);
         let mut before = String::new();
         loop {
-            let what = format!("{} says `{words}`; it said:\n{before}", self.name);
+            let what = format!("{} prints `{words}`; its output was:\n{before}", self.name);
             let line = pipe.next(deadline, &what).unwrap_or_else(|| panic!("it ended before this: {what}"));
             let line = String::from_utf8_lossy(&line);
             if line.contains(words) {

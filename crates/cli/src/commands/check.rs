@@ -236,7 +236,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         say("coding", coding(line));
     }
     if let Some(wait) = report.data_waits {
-        let text = format!("FlashPass: data leaves {wait} after the emulation packet whose credit came back (T_wait)");
+        let text = format!("FlashPass: data leaves {wait} after the emulation packet of the returned credit (T_wait)");
         say("flashpass", text);
     }
     for line in &report.shared {
@@ -450,7 +450,7 @@ fn sharing(line: &SwitchLine) -> String {
     let size = |size: Bytes| if size == Bytes::MAX { "unlimited".to_owned() } else { bytes(size.get()) };
     let int = if line.switch.int { ", reports its ports (INT)" } else { "" };
     format!(
-        "{} of tier {}: buffer {}, of which {} headroom, {} reserve, {} shared by {}; {pauses}{int}",
+        "{} of tier {}: buffer {} ({} headroom, {} reserve, {} shared by {}); {pauses}{int}",
         count(line.count, "switch"),
         line.tier.name(),
         size(line.switch.buffer),
@@ -480,8 +480,8 @@ fn controller(module: &SwitchController, ports: usize) -> String {
             )
         }
         SwitchController::RateLimiting(limiting) => format!(
-            "LSCC, near end, {at}: sources are told over a pseudo-queue of {}, every {} at most; flows under {} are told \
-             unmarked, too; marks are kept for {}",
+            "LSCC, near end, {at}: sources are notified over a pseudo-queue of {}, every {} at most; flows under {} are \
+             notified without a mark, too; marks are kept for {}",
             bytes(limiting.reference.get()),
             limiting.interval,
             bytes(limiting.long_flow.get()),

@@ -122,7 +122,7 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     );
     said.extend(set.beside.as_ref().map(|beside| {
         format!(
-            "`{path}`: these are the last whole results; beside them is an unfinished set, {beside}; `{}` goes on with it",
+            "`{path}`: these are the last complete results; there is also an unfinished sweep, {beside}; `{}` goes on with it",
             beside.command
         )
     }));

@@ -109,8 +109,8 @@ impl Exported {
             let lossless = if pauses {
                 let Some(headroom) = crate::sonic::headroom(&asic, &cable, &traffic, false) else {
                     return Err(CommandFailure::Input(format!(
-                        "error: the port of {} to {to} has {}, a speed of which SONiC's formula knows no response time\n\
-                         help: it knows 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",
+                        "error: the port of {} to {to} has {}, and SONiC's formula has no response time for this speed\n\
+                         help: it has 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",
                         node.name, out.rate
                     )));
                 };

@@ -167,7 +167,8 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Comm
     let entries = |path: &Path| {
         let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         list.map_err(|error| {
-            let help = "help: `--papers DIR` says where the papers' scenario files are, such as a checkout's `papers`";
+            let help =
+                "help: `--papers DIR` is the directory of the papers' scenario files, such as a checkout's `papers`";
             CommandFailure::Input(format!("error: cannot list the papers in `{}`: {error}\n{help}", path.display()))
         })
     };
@@ -205,7 +206,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Comm
         if picked.len() == before && !all.iter().any(|(name, _)| fits(name)) {
             if file.is_some() {
                 return Err(CommandFailure::Input(format!(
-                    "error: `{word}` is no figure's file in `{}`\nhelp: `--papers DIR` says where the papers are, with a folder \
+                    "error: `{word}` is not a figure's file in `{}`\nhelp: `--papers DIR` is the directory of the papers, with a folder \
                      for each; `narrows run {word}` runs a scenario by itself",
                     papers.display()
                 )));
@@ -556,7 +557,7 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFailure> {
     let text = files::text(path, scenario::SCENARIO)?;
     if text != reproduced.figure.text {
         return Err(CommandFailure::Input(format!(
-            "error: {} was changed while its runs went: no verdict is recorded beside claims that were not judged\n  = help: \
+            "error: {} was changed during its runs: no verdict is recorded, since its claims were not judged\n  = help: \
              give the command again; finished runs are kept",
             path.display()
         )));

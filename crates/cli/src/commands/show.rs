@@ -39,7 +39,7 @@ pub(super) fn not_a_file(path: &Path) -> Result<(), CommandFailure> {
         return Ok(());
     }
     Err(CommandFailure::Input(format!(
-        "error: `{}` is a file and no directory of results\nhelp: `narrows run` makes one of a scenario, and says at its end where",
+        "error: `{}` is a file, not a directory of results\nhelp: `narrows run` writes one for a scenario, and prints its path at the end",
         path.display()
     )))
 }

@@ -517,7 +517,7 @@ impl SizeReport<'_> {
     fn text(&self, kept: &[String], finished: &Finished) -> String {
         let mut shown = table::prose();
         let is_beside = !self.asked.choices.is_empty();
-        let beside = is_beside.then(|| "beside it".to_owned());
+        let beside = is_beside.then(|| "varied with it".to_owned());
         let heads = ["scheme".to_owned(), self.asked.key.clone()].into_iter().chain(beside);
         shown.set_header(heads.chain(["objective", "worst run", "next value below"].map(str::to_owned)));
         for sized in &self.found.sized {

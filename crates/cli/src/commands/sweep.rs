@@ -113,7 +113,7 @@ fn status(args: &StatusArgs) -> Result<(), CommandFailure> {
     let directory = &args.directory;
     let Some(entries) = read(directory)? else {
         return Err(CommandFailure::Input(format!(
-            "error: `{}` has no ledger\nhelp: one is begun beside the results of several runs",
+            "error: `{}` has no ledger\nhelp: a ledger is written with the results of several runs",
             directory.display()
         )));
     };

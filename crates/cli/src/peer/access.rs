@@ -46,9 +46,8 @@ impl PeerTarget {
             (None, true) => Trust::Anyone,
             (None, false) => {
                 return Err(CommandFailure::Input(format!(
-                    "error: `{text}` is an address, and says nothing of who listens there\nhelp: give the ticket that the \
-                     listener prints, or --fingerprint SHA256:... with its key, or --insecure to take any listener for the \
-                     right one"
+                    "error: `{text}` is an address, which does not authenticate the listener\nhelp: give the ticket that the \
+                     listener prints, or --fingerprint SHA256:... with its key, or --insecure to accept any listener"
                 )));
             }
         };
@@ -58,15 +57,15 @@ impl PeerTarget {
     fn of_ticket(ticket: Ticket, args: &ConnectArgs) -> Result<Self, CommandFailure> {
         if args.fingerprint.is_some() || args.insecure {
             return Err(CommandFailure::Input(
-                "error: a ticket says which key the listener has: --fingerprint and --insecure are for addresses"
+                "error: a ticket contains the listener's key: --fingerprint and --insecure are for addresses"
                     .to_owned(),
             ));
         }
         let now = seconds_since_1970();
         match ticket.ends {
             Some(ends) if ends <= now => Err(CommandFailure::Input(format!(
-                "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --ticket-lifetime of the listener says \
-                 for how long it is valid",
+                "error: the ticket expired {} ago, by this machine's clock\nhelp: ask for a new one; --ticket-lifetime of the listener sets \
+                 how long it is valid",
                 quantity::in_words(Duration::from_secs(now - ends))
             ))),
             _ => Ok(Self::Ticket(ticket)),
@@ -97,7 +96,7 @@ fn standard_input() -> Result<String, CommandFailure> {
         match input.read_line(&mut text) {
             Ok(0) => {
                 return Err(CommandFailure::Input(
-                    "error: standard input ended without a ticket\nhelp: whoever should have printed it there has said why on \
+                    "error: standard input ended without a ticket\nhelp: the command that should have printed it gave the reason on \
                      standard error"
                         .to_owned(),
                 ));

@@ -114,7 +114,7 @@ pub(crate) fn failure(
         SessionError::Interrupted => return CommandFailure::Interrupted(format!("{deed} was not finished")),
         SessionError::Transport(Error::Closed(Closed::There { code: CloseCode::REFUSED, .. })) => match way {
             PeerTarget::Ticket(_) => format!(
-                "the listener at {address} does not take this ticket: it was used or has ended, so start the listener anew \
+                "the listener at {address} does not take this ticket: it was used or has expired, so restart the listener \
                  (--reusable lets a ticket be used again, --ticket-lifetime sets how long)"
             ),
             PeerTarget::Address { .. } => format!(
@@ -128,8 +128,8 @@ pub(crate) fn failure(
         SessionError::Transport(Error::Closed(Closed::Here { code, .. })) if is_tls(*code) => {
             let source = if matches!(way, PeerTarget::Ticket(_)) { "the ticket" } else { "--fingerprint" };
             format!(
-                "who listens at {address} does not have the key that {source} names: it is another machine, or the listener has \
-                 a new key; take its new ticket if you know why"
+                "the listener at {address} does not have the key in {source}: it is another machine, or the listener has \
+                 a new key; use its new ticket if you expect this"
             )
         }
         SessionError::Transport(Error::Closed(Closed::Silence)) => format!(

@@ -79,7 +79,7 @@ pub(super) fn secret(path: &Path, limit: SizeLimit, could: &str) -> Result<Optio
         path.metadata().map_err(|error| CommandFailure::file("read", path, &error))?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(CommandFailure::Input(format!(
-            "error: `{path}` can be used by others (its mode is {mode:o}), and who reads it can {could}\nhelp: chmod 600 \
+            "error: `{path}` can be used by others (its mode is {mode:o}), and anyone with read access can {could}\nhelp: chmod 600 \
              {path}, or remove it if others may have read it",
             path = path.display()
         )));

@@ -31,7 +31,7 @@ pub(super) fn from_environment() -> Result<KeyLogger, CommandFailure> {
         )));
     }
     tell(&format!(
-        "warning: TLS's secrets go to `{}`, as {VARIABLE} says: who has them can read all that crosses",
+        "warning: TLS secrets are written to `{}`, as {VARIABLE} requests: anyone with them can decrypt all traffic",
         path.display()
     ));
     Ok(Some(Arc::new(KeyLogFile::new())))

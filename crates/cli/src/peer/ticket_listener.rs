@@ -197,7 +197,7 @@ impl TicketListener {
             Self { id, secret, ends, allowed, lets_anyone_in, keeps, pair: end.pair, is_used: false, served: None };
         tell(&introduction(&ticket, endpoint.address(), &desk));
         if !printed(&ticket.to_string())? {
-            return Err(CommandFailure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
+            return Err(CommandFailure::Run(anyhow::anyhow!("standard output, where the ticket goes, is closed")));
         }
         Ok(desk)
     }
@@ -241,7 +241,7 @@ impl TicketListener {
 
     /// Checks whether a caller is admitted. Returns the reason if not.
     fn judge(&self, incoming: &Incoming, now: u64) -> Result<(), &'static str> {
-        let Some(claim) = incoming.claim() else { return Err("it did not say who it is") };
+        let Some(claim) = incoming.claim() else { return Err("it did not authenticate itself") };
         // Checked whatever the ticket, so that the response time does not depend on it.
         let proves_ticket = incoming.proves(&self.secret);
         let proves_resumption = self.served.as_ref().is_some_and(|served| incoming.proves(&served.secret));
@@ -288,7 +288,7 @@ fn introduction(ticket: &Ticket, at: SocketAddr, desk: &TicketListener) -> Strin
         desk.ends.map_or_else(|| "and does not end".to_owned(), left)
     );
     if desk.lets_anyone_in {
-        text.push_str("\nwarning: --insecure lets anyone in who reaches this address");
+        text.push_str("\nwarning: --insecure admits any peer that reaches this address");
     }
     text
 }

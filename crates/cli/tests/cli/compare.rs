@@ -88,8 +88,11 @@ fn damaged_results() {
     std::fs::write(scratch.path("a/manifest.json"), "{").unwrap();
     scratch.narrows("report a --out x.html").fails(2, &["a/manifest.json", "not JSON"]);
     std::fs::remove_file(scratch.path("a/manifest.json")).unwrap();
-    let said =
-        ["`a/manifest.json` is missing, so Narrows cannot tell whether 5 files", "`flows.parquet`", "out of `a` and"];
+    let said = [
+        "`a/manifest.json` is missing, so Narrows cannot determine whether 5 files",
+        "`flows.parquet`",
+        "out of `a` and",
+    ];
     scratch.narrows("report a").fails(2, &said);
     std::fs::remove_dir_all(scratch.path("a")).unwrap();
     std::fs::create_dir(scratch.path("a")).unwrap();

@@ -115,7 +115,7 @@ fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
     let scratch = prepared("empty");
     let before = scratch.read("out/manifest.json");
     scratch.write("out/manifest.json", "");
-    let said = "error: `out/manifest.json` is empty, so Narrows cannot tell whether 4 files or folders there are its own: \
+    let said = "error: `out/manifest.json` is empty, so Narrows cannot determine whether 4 files or folders there are its own: \
                 `manifest.json`, `report.html`, `summary.json`, `summary.parquet`; move ";
     for line in ["report out", "compare out out", LINE, &format!("{LINE} --force")] {
         scratch

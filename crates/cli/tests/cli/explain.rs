@@ -10,9 +10,11 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     scratch.write("s.toml", GRID);
     scratch.narrows("run s.toml --out r").ok();
     let all = scratch.narrows("explain r --traits").ok();
-    for part in
-        ["uno,traffic.0.load=0.2, inter: the slowest ", "beside typical ones of their size", "fewer than 100 flows"]
-    {
+    for part in [
+        "uno,traffic.0.load=0.2, inter: the slowest ",
+        "compared with typical ones of their size",
+        "fewer than 100 flows",
+    ] {
         assert!(all.out.contains(part), "{part}: {all}");
     }
     let one = scratch.narrows("explain r --traits --run uno,load=0.2 --slowest 50% --json").ok();
@@ -29,7 +31,7 @@ fn the_slowest_flows_are_told_with_typical_ones() {
     }
     scratch.narrows("explain r --run uno,traffic.0.load=0.9").fails(2, &["no run `uno,traffic.0.load=0.9`"]);
     scratch.narrows("explain r --slowest 0").fails(2, &["0 is not a part of all"]);
-    scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
+    scratch.narrows("explain s.toml").fails(2, &["is a file, not a directory of results"]);
     scratch.narrows("explain none").fails(2, &["none"]);
 }
 
@@ -95,7 +97,7 @@ fn what_cannot_be_explained_is_said() {
     scratch.write("s.toml", &without_bins);
     scratch.narrows("run s.toml --out r").ok();
     scratch.narrows("explain none").fails(2, &["none"]);
-    scratch.narrows("explain s.toml").fails(2, &["is a file and no directory of results"]);
+    scratch.narrows("explain s.toml").fails(2, &["is a file, not a directory of results"]);
     scratch.narrows("explain r --only schema=uno").fails(2, &["`schema`", "traffic.0.load"]);
     scratch.narrows("explain r --only scheme=dctcp").fails(2, &["no run has scheme=dctcp; there are uno"]);
     scratch.narrows("explain r --only uno").fails(2, &["`uno` is not KEY=VALUE"]);

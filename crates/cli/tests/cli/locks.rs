@@ -100,7 +100,7 @@ fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
     let before = scratch.read("out/report.html");
     scratch.narrows("report out").fails(2, &["`out` is in use by process ", "help: wait until it ends"]);
     assert_eq!(scratch.read("out/report.html"), before);
-    scratch.narrows("report out --out page.html").ok().says(&["these are the last whole results"]);
+    scratch.narrows("report out --out page.html").ok().says(&["these are the last complete results"]);
     child.kill();
 }
 
@@ -147,7 +147,7 @@ fn a_file_system_without_locks() {
     without(line).fails(2, &["`out` is in use by ", &holder]);
     child.kill();
     for ran in [without(line), scratch.narrows(line), scratch.narrows("report out")] {
-        ran.fails(2, &["`out/.narrows.lock` says that ", &holder, "remove that file if it has ended"]);
+        ran.fails(2, &["`out/.narrows.lock` names ", &holder, "remove that file if it has ended"]);
     }
     fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
     without(&format!("{line} --force")).ok().says(&[told]);

@@ -193,7 +193,7 @@ fn check_shows_controllers_holds_and_headrooms() {
     for part in [
         "headroom 1.0 MB, 49.0 MB less than may arrive at worst after a pause",
         "On-Ramp: a flow is held while its one-way delay is over 30.000 us\n",
-        "LSCC, near end, 2 ports: sources are told over a pseudo-queue of 2.0 MB",
+        "LSCC, near end, 2 ports: sources are notified over a pseudo-queue of 2.0 MB",
         "LSCC, far end, 2 ports: a rate every 200.000 us, 10 on their way (N); 100 Mbps to 200 Gbps",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");

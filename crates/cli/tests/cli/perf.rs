@@ -211,16 +211,16 @@ fn who_may_not_call_is_refused() {
     let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
     perf(&scratch, &line).fails(1, &["--allow-key SHA256:"]);
     let wrong = format!("SHA256:{}", "A".repeat(43));
-    let said = ["does not have the key that --fingerprint names"];
+    let said = ["does not have the key in --fingerprint"];
     perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &said);
     let other = Ticket { fingerprint: wrong.parse().unwrap(), ..ticket.clone() };
-    perf(&scratch, &other.to_string()).fails(1, &["does not have the key that the ticket names"]);
+    perf(&scratch, &other.to_string()).fails(1, &["does not have the key in the ticket"]);
     let other = Ticket { id: [7; 8], ..ticket.clone() };
     perf(&scratch, &other.to_string()).fails(1, &["does not take this ticket"]);
     // The listener decides when its ticket expires, whatever time the client's copy has.
     std::thread::sleep(Duration::from_millis(2_100).saturating_sub(begun.elapsed()));
-    perf(&scratch, &listener.ticket).fails(2, &["error: the ticket ended", "by this machine's clock"]);
-    perf(&scratch, &ticket.to_string()).fails(1, &["it was used or has ended"]);
+    perf(&scratch, &listener.ticket).fails(2, &["error: the ticket expired", "by this machine's clock"]);
+    perf(&scratch, &ticket.to_string()).fails(1, &["it was used or has expired"]);
     let said = listener.interrupted();
     assert_eq!(said.matches("refused a caller: it does not have this ticket").count(), 2, "{said}");
     assert_eq!(said.matches("refused a caller: the ticket has ended").count(), 1, "{said}");
@@ -467,7 +467,7 @@ fn a_caller_that_lies_is_told_so() {
         "this peer opened a stream of one direction before it had asked for a test",
         "this peer speaks version 9 of perf, and this end version 1: use one release of narrows",
         "this peer sends more than the 10 bytes that were agreed",
-        "this peer says that it sent 9 bytes of stream 0, and this end counted 10",
+        "this peer reports that it sent 9 bytes of stream 0, and this end counted 10",
         "nothing has moved for 2 s, while this end waited for the caller's request",
     ];
     assert_eq!(reasons, expected);

@@ -172,7 +172,7 @@ fn what_is_wrong_is_named() {
     let scratch = Scratch::new("proxy-wrong");
     let ran = |line: &str| ProgramRun::new(line, &proxy(&scratch, line).finish());
     ran("client 127.0.0.1 --insecure").fails(2, &["--socks <ADDR>|--forward <ADDR=HOST:PORT>|--transparent <ADDR>"]);
-    ran("client 127.0.0.1 --socks 1080").fails(2, &["says nothing of who listens there"]);
+    ran("client 127.0.0.1 --socks 1080").fails(2, &["does not authenticate the listener"]);
     ran("client 127.0.0.1 --insecure --socks here").fails(2, &["--socks here"]);
     ran("client 127.0.0.1 --insecure --forward 1").fails(2, &["error: --forward 1: expected ADDR=HOST:PORT"]);
     ran("client 127.0.0.1 --insecure --forward 1=a").fails(2, &["--forward 1=a", "`a`", "65535"]);

@@ -336,7 +336,7 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = scratch.read(file).replace("completed == 4", "completed == 5");
     scratch.write(file, &edited);
-    ProgramRun::new(line, &child.output()).fails(2, &["was changed while its runs went", file, "help: "]);
+    ProgramRun::new(line, &child.output()).fails(2, &["was changed during its runs", file, "help: "]);
     assert_eq!(scratch.read(file), edited);
 }
 
@@ -354,7 +354,7 @@ fn a_page_that_changed_meanwhile_is_not_replaced() {
     wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
     scratch.write("page.md", &edited);
-    let said = "error: cannot write `page.md`: somebody made or changed it meanwhile; what was written is in `";
+    let said = "error: cannot write `page.md`: it was created or changed meanwhile; what was written is in `";
     let ran = ProgramRun::new(line, &child.output()).fails(2, &[said, "help: give the command again"]);
     assert_eq!(scratch.read("page.md"), edited);
     let left = ran.err.split('`').nth(3).unwrap();

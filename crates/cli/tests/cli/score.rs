@@ -62,7 +62,7 @@ fn schemes_are_scored_against_the_best_of_each_cell() {
     assert!(!scratch.narrows("score some --baseline r").ok().err.contains("differ"));
     scratch.narrows("run s.toml --seed 7 --out other").ok();
     scratch.narrows("score other --baseline ref.toml").fails(2, &["have the seeds 7, and the reference has 1, 2"]);
-    scratch.narrows("score s.toml").fails(2, &["is a file and no directory of results"]);
+    scratch.narrows("score s.toml").fails(2, &["is a file, not a directory of results"]);
 }
 
 /// A size bin without flows has no cells, and the command reports that; where no bin has any, it names the option to

@@ -96,8 +96,7 @@ fn secrets_are_written_where_the_environment_says() {
         scratch.write("file", "contents");
         let running = Listener::of(command(&scratch, listening).env("SSLKEYLOGFILE", "listener.keys"));
         scratch.write("ticket", &running.ticket);
-        let warning =
-            "warning: TLS's secrets go to `caller.keys`, as SSLKEYLOGFILE says: who has them can read all that crosses";
+        let warning = "warning: TLS secrets are written to `caller.keys`, as SSLKEYLOGFILE requests: anyone with them can decrypt all traffic";
         let mut caller = command(&scratch, CALLERS[at].0);
         caller.env("SSLKEYLOGFILE", "caller.keys");
         if CALLERS[at].0.starts_with("proxy") {

@@ -189,12 +189,12 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     write(&scratch, "a/x", b"");
     write(&scratch, "b/x", b"");
     let run = |line: &str| ProgramRun::new(line, &command(&scratch, line).finish());
-    run("send a").fails(2, &["error: expected what to send and then to whom"]);
+    run("send a").fails(2, &["error: expected paths, then a ticket or an address"]);
     run("send").fails(2, &["PATH... TICKET|ADDR"]);
     run("send none @ticket").fails(2, &["error: cannot read `none`: No such file"]);
     run("send a/x b/x @ticket").fails(2, &["`b/x`", "`x`"]);
     run("send a @ticket").fails(2, &["cannot read `ticket`"]);
-    run("send a 127.0.0.1").fails(2, &["says nothing of who listens there"]);
+    run("send a 127.0.0.1").fails(2, &["does not authenticate the listener"]);
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
     run("recv a/x --listen 127.0.0.1:0").fails(2, &["`a/x`"]);
     run("recv unheard --listen 192.0.2.1:0").fails(2, &["192.0.2.1:0"]);
@@ -309,7 +309,7 @@ fn stranger_sends(scratch: &Scratch, what: &str, receiver: &ReceiverProcess) -> 
 }
 
 fn stranger_is_refused(scratch: &Scratch, receiver: &ReceiverProcess) {
-    let why = "does not take this ticket: it was used or has ended";
+    let why = "does not take this ticket: it was used or has expired";
     stranger_sends(scratch, "file", receiver).fails(1, &[why]);
     assert_eq!(kept(scratch, "stranger"), [0; 0]);
 }

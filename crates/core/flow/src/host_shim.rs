@@ -178,7 +178,10 @@ impl HostShim {
         now: Time,
         reading: Option<HoldInputs>,
     ) -> Scheduling {
-        debug_assert!(reading.is_some() == self.reads_clock(), "a reading that nobody asked for, or none");
+        debug_assert!(
+            reading.is_some() == self.reads_clock(),
+            "a reading is given exactly if the shim reads the clock"
+        );
         let taken = match &mut self.scheduled {
             Some(scheduled) => scheduled.take(sender, now),
             None => Scheduling { segment: self.queue.take(sender, now), credit: None },
@@ -223,7 +226,7 @@ impl HostShim {
         if waits == self.queue.waiting_bytes {
             return Ok(self.queue.waiting.len());
         }
-        Err(format!("{waits} B wait at the edge, and the count says {} B", self.queue.waiting_bytes))
+        Err(format!("{waits} B wait at the edge, and the counter has {} B", self.queue.waiting_bytes))
     }
 
     /// Returns whether there is a next packet for the segment; if not, ends the segment.

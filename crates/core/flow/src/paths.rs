@@ -550,7 +550,7 @@ mod tests {
         paths.on_timeout(us(421), 0b0001);
         let last = entropies(&mut paths, 4);
         assert_eq!(last[1..], after[1..]);
-        assert!(!after.contains(&last[0]), "nobody was heard of, so it draws");
+        assert!(!after.contains(&last[0]), "no path has feedback, so it draws");
     }
 
     #[test]

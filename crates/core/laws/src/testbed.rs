@@ -126,7 +126,7 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&PathInfo) -> L) 
                     _ => LossCause::Timeout,
                 },
             }),
-            _ => panic!("line {number}: no event that a law is told: {told}"),
+            _ => panic!("line {number}: no event of a law: {told}"),
         }
         let (window, pace) = permitted.split_once(' ').unwrap_or_else(|| panic!("line {number}: no pace"));
         let pacing = if pace == "-" { Rate::MAX } else { Rate::from_bps(pace.parse().unwrap()) };

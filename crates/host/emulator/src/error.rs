@@ -25,7 +25,7 @@ pub enum Error {
     #[error("this process has emulated hosts already, and their namespaces bear its number; drop those first")]
     Busy,
     #[error(
-        "congestion control {name}: {source}; `narrows kernel status` and `sysctl net.ipv4.tcp_available_congestion_control` say what there is"
+        "congestion control {name}: {source}; `narrows kernel status` and `sysctl net.ipv4.tcp_available_congestion_control` list the available ones"
     )]
     Congestion { name: String, source: io::Error },
     #[error("host {host} is not one of the {hosts} emulated")]
@@ -38,7 +38,7 @@ pub enum Error {
     RouterDied,
     #[error(
         "the kernel knows no congestion control `{name}`; it has {available}\nhelp: load its module, or choose a \
-         scheme whose law the kernel has"
+         scheme with a law of the kernel"
     )]
     UnknownCongestion { name: String, available: String },
     #[error("{flows} flows: real TCP is run for up to {most}\nhelp: make the traffic smaller")]

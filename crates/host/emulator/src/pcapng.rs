@@ -352,14 +352,14 @@ mod tests {
         std::fs::write(&path, "mine").unwrap();
         let missing = captures.finish().unwrap();
         assert_eq!((missing.packets, missing.ended.len(), missing.unnamed.len()), (0, 0, 1));
-        let expected = format!("the capture {} could not be put in place: somebody made or changed it", path.display());
+        let expected = format!("the capture {} could not be put in place: it was created or changed", path.display());
         assert!(missing.unnamed[0].starts_with(&expected), "{missing:?}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
         std::fs::remove_file(&path).unwrap();
         let captures = Captures::start(&network(), &[(LinkId(0), path)]).unwrap().unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
         let missing = captures.finish().unwrap();
-        assert!(missing.unnamed[0].ends_with("which somebody removed"), "{missing:?}");
+        assert!(missing.unnamed[0].ends_with("which was removed"), "{missing:?}");
     }
 
     fn packet(second: u64) -> EnhancedPacketBlock<'static> {

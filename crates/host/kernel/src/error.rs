@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Reason for which a law cannot be loaded, attached or read.
 #[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
+#[allow(missing_docs, reason = "the messages document it")]
 pub enum Error {
     #[error("{0}")]
     Setting(String),
@@ -22,7 +22,7 @@ pub enum Error {
     #[error("{law}: the kernel refused {object} with {errno}: {reason}; `narrows kernel doctor` tries all loads")]
     Refused { law: String, object: String, errno: String, reason: String },
     #[error(
-        "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--foreground`, `narrows emulate`); `--name NAME` gives the law another name"
+        "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--foreground`, `narrows emulate`); `--name NAME` renames the law"
     )]
     NameTaken { name: String },
     #[error("`{name}` is over the kernel's 15 bytes for a name")]

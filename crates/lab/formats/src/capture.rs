@@ -173,7 +173,7 @@ impl Pcap {
             if fraction >= self.ticks {
                 let what = format!("a packet's time has {fraction} of {} parts of a second", self.ticks);
                 let expected =
-                    "expected less than a second: the magic number says how fine times are, and in which byte order";
+                    "expected less than a second: the magic number sets the resolution of times and the byte order";
                 return Err(Error::bytes(ByteRange::new(at + 4..at + 8), what, expected));
             }
             let begin = at + self.header;

@@ -278,7 +278,7 @@ impl TraceReader<'_> {
                 Some(members) => members,
                 None => {
                     return wrong(
-                        &format!("the group `{name}`, of which nothing is known"),
+                        &format!("the unknown group `{name}`"),
                         "expected a file of groups that has it (--groups)",
                     );
                 }

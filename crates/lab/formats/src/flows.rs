@@ -38,7 +38,7 @@ pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
             _ => return Err(header(format!("unknown column `{heading}`"))),
         };
         if place.replace((column, unit)).is_some() {
-            return Err(header(format!("`{heading}` says what another column says")));
+            return Err(header(format!("`{heading}` has the meaning of another column")));
         }
     }
     let (Some(start), Some((from, _)), Some((to, _)), Some(bytes)) = (start, from, to, bytes) else {

@@ -22,7 +22,7 @@ pub fn read(text: &str) -> Result<Graph, Error> {
             _ => return Err(header(table.header_at, &format!("unknown column `{heading}`"))),
         };
         if place.replace((column, unit)).is_some() {
-            return Err(header(table.header_at, &format!("`{heading}` says what another column says")));
+            return Err(header(table.header_at, &format!("`{heading}` has the meaning of another column")));
         }
     }
     let (Some((from, _)), Some((to, _))) = (from, to) else {

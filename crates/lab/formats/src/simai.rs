@@ -216,7 +216,7 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
     }
     let (stages, at) = of("pp", Some(1))?;
     if stages > 1 {
-        let what = format!("a pipeline of {stages} stages: the file does not say which layers are whose");
+        let what = format!("a pipeline of {stages} stages: the file does not assign layers to stages");
         return Err(Error::text(at, what, "expected `pp: 1`; [[job]] of a scenario has pipelines"));
     }
     found.micro_batches = of("ga", Some(1))?.0;
@@ -233,7 +233,7 @@ fn parallel(header: &[SimAiWord<'_>], ranks: Option<u32>, found: &mut SimAiStats
         }
         (false, Some(ranks)) => (ranks, header[0].1),
         (false, None) => {
-            let what = "the first line has no `all_gpus:`: it does not say how many ranks there are";
+            let what = "the first line has no `all_gpus:`: it does not state the number of ranks";
             return Err(Error::text(
                 header[0].1,
                 what,

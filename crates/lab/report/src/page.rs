@@ -215,7 +215,7 @@ impl Section {
             Section::Sweep => "Across the grid",
             Section::Distributions => "How long flows took",
             Section::Sizes => "Times by size of flow",
-            Section::Rates => "Who gets the bandwidth",
+            Section::Rates => "Bandwidth shares",
             Section::Queues => "Queues over time",
             Section::Heat => "Queues of all ports",
             Section::Buffers => "Shared buffers over time",
@@ -233,7 +233,7 @@ impl Section {
         match self {
             Section::Warnings => "These runs need care before a number below is believed.",
             Section::Results => "One row a run. A dot and bold type mark the best of a column.",
-            Section::Claims => "What the paper states beside what was measured here.",
+            Section::Claims => "The paper's statements and the measurements here.",
             Section::Averages => {
                 "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
                  the best mean of a column."
@@ -243,8 +243,8 @@ impl Section {
                  the first scheme’s, of the same flows. Below each, its 95 % interval by bootstrap over seeds and flows."
             }
             Section::Slowest => {
-                "The slowest hundredth of each class of flows, beside typical flows of their size. A star marks that of which \
-                 the slowest have at least twice as much. What differs is not thereby the cause: switch it off and run again."
+                "The slowest hundredth of each class of flows, compared with typical flows of their size. A star marks counters \
+                 that are at least twice as high in the slowest flows. A difference is not yet a cause: switch it off and run again."
             }
             Section::Sweep if !data.pooled.is_empty() => {
                 "One metric against the place in the grid, one line a scheme. Of several seeds a point is the mean, and its \
@@ -272,7 +272,7 @@ impl Section {
             }
             Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
             Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
-            Section::Traces => "What the laws told about their own state, one panel a run.",
+            Section::Traces => "Internal state of the laws, one panel a run.",
             Section::Collectives => {
                 "What each rank sent, a row a rank and a bar a flow, from its start to its last acknowledgement. A rank's \
                  flows are its steps, in the order of their starts."

@@ -179,7 +179,7 @@ mod tests {
                         texts.push("the law bbr never acted".into());
                     }
                     if (scheme, load, seed) == ("uno", 0.6, 5) {
-                        texts.push("deadlock: in a circle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1".into());
+                        texts.push("deadlock: in a cycle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1".into());
                     }
                     runs.push((format!("{scheme},load={load},seed={seed}"), point(scheme, load, seed), texts));
                 }
@@ -195,7 +195,7 @@ mod tests {
                  500 flows did not end; completion times are of the others",
                 "20 of 45 runs (scheme uno, gemini; load 0.4, 0.6; every seed), for example uno,load=0.4,seed=1: the \
                  run reached its stop at 10.000 ms before all flows had ended",
-                "uno,load=0.6,seed=5: deadlock: in a circle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1",
+                "uno,load=0.6,seed=5: deadlock: in a cycle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1",
                 "15 of 45 runs (scheme bbr; every load; every seed): the law bbr never acted",
             ]
         );

@@ -37,8 +37,8 @@ pub enum Error {
     },
     /// The target is inside other results.
     #[error(
-        "will not write `{}`: it lies in the results directory `{}`, whose files would get mixed with it; choose a directory \
-         outside of that with --out", path.display(), around.display()
+        "will not write `{}`: it lies in the results directory `{}`, and would mix with its files; choose a directory \
+         outside of it with --out", path.display(), around.display()
     )]
     Inside {
         /// The target.
@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// Files with the names of our files, without a manifest or plan that states their owner.
     #[error(
-        "`{}` {lacks}, so Narrows cannot tell whether {} its own: {}; move these files out of `{}` and give the command that made \
+        "`{}` {lacks}, so Narrows cannot determine whether {} its own: {}; move these files out of `{}` and give the command that made \
          the results again: finished runs that have their own manifests are kept (--force runs all again)",
         file.display(), are(*count), listed(named, *count), path.display()
     )]

@@ -170,12 +170,12 @@ impl FlowAttribute {
             Self::Increases => "times that the law grew",
             Self::Cuts => "times that it was cut on congestion",
             Self::LossCuts => "times that it was cut on a loss",
-            Self::Strikes => "times that its emergency rule struck",
+            Self::Strikes => "times that its emergency rule acted",
             Self::Held => "time held at the edge",
-            Self::FromHost(Class::Intra) => "intra flows beside it from its sender",
-            Self::FromHost(Class::Inter) => "inter flows beside it from its sender",
-            Self::ToHost(Class::Intra) => "intra flows beside it to its receiver",
-            Self::ToHost(Class::Inter) => "inter flows beside it to its receiver",
+            Self::FromHost(Class::Intra) => "concurrent intra flows, same sender",
+            Self::FromHost(Class::Inter) => "concurrent inter flows, same sender",
+            Self::ToHost(Class::Intra) => "concurrent intra flows, same receiver",
+            Self::ToHost(Class::Inter) => "concurrent inter flows, same receiver",
         }
     }
 

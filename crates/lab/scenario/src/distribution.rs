@@ -55,7 +55,7 @@ impl Distribution {
         }
         if !name.contains(['.', '/']) && !inputs.is_there(name) {
             let message =
-                format!("`{}` is neither a distribution of flow sizes nor a file beside the scenario", **name);
+                format!("`{}` is neither a distribution of flow sizes nor a file in the scenario's directory", **name);
             let known: Vec<&str> = Self::shipped().collect();
             let fault = SpannedError::new(name.origin, message).label("not found");
             let near = nearest(name, &known).map(|near| format!("did you mean `{near}`?"));

@@ -45,7 +45,7 @@ pub(crate) fn whole(
         if !plain || FilePath::new(&name.value).components().count() != 1 {
             return Err(SpannedError::new(
                 name.origin,
-                format!("`extends` names a file beside this one, not `{}`", name.value),
+                format!("`extends` names a file in the same directory, not `{}`", name.value),
             )
             .label("expected a name such as \"base.toml\""));
         }
@@ -56,7 +56,7 @@ pub(crate) fn whole(
         }
         if whole.get("name").is_none() {
             return Err(SpannedError::new(name.origin, "a scenario that extends another has a name of its own")
-                .label("needs `name` beside it"));
+                .label("needs `name` too"));
         }
         let path = directory.join(&name.value);
         let text = files::text(&path, SCENARIO)

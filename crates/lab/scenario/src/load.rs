@@ -249,7 +249,7 @@ fn apply_cause(root: &mut Node, id: Option<&str>) -> Result<(), SpannedError> {
         return Err(fault.suggest(id, causes.iter().map(|cause| cause.id.as_str())));
     };
     if cause.set.0.is_empty() {
-        return Err(SpannedError::new(cause.set.origin, "a cause whose switch changes nothing").label("expected keys"));
+        return Err(SpannedError::new(cause.set.origin, "a cause that sets no key").label("expected keys"));
     }
     for (key, value) in &cause.set.0 {
         let path = KeyPath::parse(key, key.origin)?;

@@ -179,7 +179,7 @@ fn of_variant(base: &Base<'_>, variant: &Entry, most: usize) -> Result<Vec<GridP
         let path = KeyPath::parse(key, key.origin)?;
         if let Some(axis) = all.iter().find(|axis| axis.has(&path)) {
             let help = if axis.is(&path) {
-                "say in the variant's own `grid` which values the key takes in it"
+                "set the key's values in the variant's own `grid`"
             } else {
                 "leave it out: a variant has the values of the first point of a list or sample"
             };

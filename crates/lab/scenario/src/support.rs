@@ -316,7 +316,7 @@ impl Run {
             fault = fault.help(format!("nor does it support {}", listed(&others)));
         }
         let options: Vec<String> = refused.iter().map(|key| format!("--without {}", key.name)).collect();
-        Err(fault.help(format!("{} runs the scheme without, under a name that says so", options.join(" "))))
+        Err(fault.help(format!("{} runs the scheme without, under a name that states this", options.join(" "))))
     }
 
     /// The tables that the scheme's parameters may be in.

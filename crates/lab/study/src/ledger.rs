@@ -279,7 +279,7 @@ impl AttemptRecorder for Ledger {
             // It is ours, by its mark, and holds nothing that results need.
             self.forget(out);
             begun = OpenLedger::begin(&path, runs);
-            damaged = Err(format!("`{}` was damaged: it is begun anew", path.display()));
+            damaged = Err(format!("`{}` was damaged: it is replaced by a new one", path.display()));
         }
         let said = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
         *self.lock() = begun.ok();
@@ -464,7 +464,7 @@ mod tests {
     /// Also one that read before the study began. Of one that never ends there is one warning.
     #[test]
     fn a_reader_that_never_ends_is_told_of_once() {
-        let scratch = LedgerDir::new("told");
+        let scratch = LedgerDir::new("warned");
         let names = ["a".to_owned(), "b".to_owned()];
         plan_of(&Ledger::default(), &scratch.0, &names);
         let reader = reader(&scratch.0);

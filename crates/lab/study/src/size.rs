@@ -496,7 +496,7 @@ pub fn usual_range(scenario: &Scenario) -> Result<(String, String), Error> {
     let bytes = scenario::argument::bytes(key, &text).map_err(|_| {
         Error::asked(
             format!("`{key}` is {text}, so it is not known where to search"),
-            format!("say it with --minimize, as in --minimize {key}=50KB..2MB"),
+            format!("set the range with --minimize, as in --minimize {key}=50KB..2MB"),
         )
     })?;
     let kb = |bytes: u64| format!("{}KB", bytes.div_ceil(1_000).max(1));

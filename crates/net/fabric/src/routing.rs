@@ -113,8 +113,9 @@ impl Routes {
                 hosts_of.push(Vec::new());
             }
             let column = column_of[switch.index()];
-            let place =
-                entry(hosts_of[column as usize].len(), || format!("hosts hang from {}", nodes[switch.index()].name))?;
+            let place = entry(hosts_of[column as usize].len(), || {
+                format!("hosts are attached to {}", nodes[switch.index()].name)
+            })?;
             seats.push((column, place));
             hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
@@ -551,6 +552,6 @@ mod tests {
         assert!(Routes::new(&network(1_000, 1_000)).is_ok());
         let refusal = |network| Routes::new(&network).unwrap_err().to_string();
         assert_eq!(refusal(network(4_095, 0)), "over 4,094 equal ports lead from b to one switch");
-        assert_eq!(refusal(network(1, 1 << 16)), "over 65,534 hosts hang from a");
+        assert_eq!(refusal(network(1, 1 << 16)), "over 65,534 hosts are attached to a");
     }
 }

@@ -46,7 +46,7 @@ impl EndpointState {
         let mut bytes = [0; N];
         match self.provider.secure_random.fill(&mut bytes) {
             Ok(()) => Ok(bytes),
-            Err(_) => Err(CloseReason::new(CloseCode::INTERNAL, "this machine gives no random numbers")),
+            Err(_) => Err(CloseReason::new(CloseCode::INTERNAL, "this machine provides no random numbers")),
         }
     }
 

@@ -27,7 +27,7 @@ pub const SHORTEST_RESET: usize = SHORTEST_PACKET - 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HeaderError {
     /// The packet ends within its header, or before the length in its header.
-    #[error("the packet ends within its header, or before the length that its header says")]
+    #[error("the packet ends within its header, or before the length in its header")]
     Cut,
     /// The fixed bit is 0.
     #[error("the fixed bit of the header is 0")]

@@ -223,14 +223,14 @@ macro_rules! parameters {
 }
 
 parameters! {
-    1 idle 1_000 to 600_000, else 30_000: "The connection ends after so many ms of silence, 1,000 to 600,000; the shorter of both endpoints' counts.";
+    1 idle 1_000 to 600_000, else 30_000: "Idle timeout in ms, 1,000 to 600,000; the smaller value of both endpoints applies.";
     2 max_data 0 to varint::MAX, else 0: "Bytes that the peer may send on all streams; below 2^62.";
     3 max_stream_data 0 to varint::MAX, else 0: "Bytes that it may send on each stream; below 2^62.";
     4 max_streams_bidi 0 to 1 << 32, else 0: "Bidirectional streams that it may open; at most 2^32.";
     5 max_streams_uni 0 to 1 << 32, else 0: "One-way streams that it may open; at most 2^32.";
     6 max_datagram 0 to 65_535, else 0: "The largest DATAGRAM in bytes; 0 if none is taken.";
     7 max_packet 1_200 to 65_527, else 65_527: "The largest UDP payload that is taken, 1,200 to 65,527 bytes.";
-    8 ack_delay 0 to 25_000, else 1_000: "Acknowledgements wait at most so many us; at most 25,000.";
+    8 ack_delay 0 to 25_000, else 1_000: "Maximum delay of acknowledgements in us; at most 25,000.";
     9 paths 1 to 64, else 1: "Paths at a time, 1 to 64.";
     10 coding_window 0 to 1 << 30, else 0: "Bytes of symbols that are kept, at most 2^30; 0 if no blocks are taken.";
     11 times 0 to 1, else 0: "1 if receive times are wanted in acknowledgements.";

@@ -76,7 +76,7 @@ pub enum TicketError {
     #[error("the ticket has a wrong character: its check does not fit; copy the whole line again")]
     Check,
     /// The checksum matches, but the contents are invalid.
-    #[error("the ticket says {what}, which is not possible; it may be from a newer version")]
+    #[error("the ticket has {what}, which is invalid; it may be from a newer version")]
     Contents {
         /// Description of the invalid contents.
         what: &'static str,
@@ -150,7 +150,7 @@ impl Ticket {
     fn read(reader: &mut Reader) -> Result<Self, TicketError> {
         let count = usize::from(reader.byte()?);
         if !(1..=MAX_ADDRESSES).contains(&count) {
-            return Err(TicketError::Contents { what: "that it has no address, or more than 8" });
+            return Err(TicketError::Contents { what: "no address, or more than 8" });
         }
         let mut addresses = Vec::new();
         for _ in 0..count {
@@ -169,7 +169,7 @@ impl Ticket {
             id: reader.array()?,
             secret: Secret::new(reader.array::<SECRET_LEN>()?),
         };
-        if reader.is_empty() { Ok(ticket) } else { Err(TicketError::Contents { what: "more than a ticket holds" }) }
+        if reader.is_empty() { Ok(ticket) } else { Err(TicketError::Contents { what: "more data than fits" }) }
     }
 }
 

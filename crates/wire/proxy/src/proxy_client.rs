@@ -184,7 +184,7 @@ async fn carry(
         })?,
         EntranceKind::Socks => {
             let told = timeout(HANDSHAKE_WAIT, handshake(leg)).await;
-            told.unwrap_or_else(|_| Err(RefusedConnection::early("it did not say in time where to go", &[])))?
+            told.unwrap_or_else(|_| Err(RefusedConnection::early("it did not send its destination in time", &[])))?
         }
     };
     let to = to.insert(destination).clone();
@@ -222,7 +222,7 @@ async fn carry(
 
 /// Returns the request of a SOCKS client.
 async fn handshake(leg: &TcpSide) -> Result<Destination, RefusedConnection> {
-    let hung_up = |error: io::Error| RefusedConnection::early(format!("it said not where to go: {error}"), &[]);
+    let hung_up = |error: io::Error| RefusedConnection::early(format!("it sent no destination: {error}"), &[]);
     let wrong = |error: &SocksError| {
         let says = error.reply().map_or_else(Vec::new, |reply| socks::answer(reply).to_vec());
         RefusedConnection::early(error.to_string(), &says)
@@ -239,7 +239,7 @@ async fn handshake(leg: &TcpSide) -> Result<Destination, RefusedConnection> {
         SocksRequest::Connect(destination) => Ok(destination),
         SocksRequest::Other { command } => Err(RefusedConnection::new(
             SocksReply::CommandNotSupported,
-            format!("it gives SOCKS command {command}; there is 1 (CONNECT) alone"),
+            format!("it sent SOCKS command {command}; only 1 (CONNECT) is supported"),
         )),
     }
 }

@@ -77,7 +77,7 @@ impl Drop for Directory {
 }
 
 /// Returns the time since 1970, by the wall clock.
-#[expect(clippy::disallowed_methods, reason = "a log says when it was made; nothing is decided by it")]
+#[expect(clippy::disallowed_methods, reason = "a log has its creation time; nothing is decided by it")]
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -162,7 +162,7 @@ impl DestDir {
         let seen = fstat(&partials).map_err(|error| Error::local("look at", at.clone())(error.into()))?;
         if seen.st_uid != geteuid().as_raw() || seen.st_mode & 0o022 != 0 {
             let why =
-                "it belongs to somebody else, or others may write there; remove it, or receive into another directory";
+                "it belongs to another user, or others may write there; remove it, or receive into another directory";
             return Err(Error::local("use", at)(io::Error::new(io::ErrorKind::PermissionDenied, why)));
         }
         let mask = mask(&partials).map_err(Error::local("write", at))?;
@@ -387,16 +387,14 @@ impl<'a> View<'a> {
             placed => placed,
         };
         placed.map_err(|error| match error {
-            Errno::EEXIST => {
-                io::Error::new(io::ErrorKind::AlreadyExists, "somebody made a file of that name meanwhile")
-            }
+            Errno::EEXIST => io::Error::new(io::ErrorKind::AlreadyExists, "a file of that name was created meanwhile"),
             error => error.into(),
         })
     }
 }
 
 fn changed_meanwhile() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "somebody changed the file meanwhile")
+    io::Error::new(io::ErrorKind::AlreadyExists, "the file was changed meanwhile")
 }
 
 /// Returns the error for an existing entry that cannot be replaced.

@@ -63,15 +63,15 @@ impl Entry {
     pub(crate) fn flaw(&self) -> Result<(), String> {
         let name = &self.name;
         if self.mode & !MODES != 0 {
-            return Err(format!("says that `{name}` has the mode {:o}; it may have 777", self.mode));
+            return Err(format!("sent `{name}` with the mode {:o}; at most 777 is accepted", self.mode));
         }
         if self.mtime.ns >= SECOND_NS {
-            return Err(format!("says that a second of `{name}` has {} ns", self.mtime.ns));
+            return Err(format!("sent `{name}` with a time of {} ns in a second", self.mtime.ns));
         }
         match &self.kind {
-            EntryKind::File { size } if *size > LARGEST => Err(format!("says that `{name}` has {size} bytes")),
+            EntryKind::File { size } if *size > LARGEST => Err(format!("sent `{name}` with a size of {size} bytes")),
             EntryKind::Link { target } if target.len() > crate::name::MAX_PATH => {
-                Err(format!("says that `{name}` is a link to a path of {} bytes", target.len()))
+                Err(format!("sent `{name}` as a link to a path of {} bytes", target.len()))
             }
             _ => Ok(()),
         }

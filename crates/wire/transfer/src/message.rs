@@ -370,7 +370,7 @@ impl<R: Read> MessageReader<R> {
     }
 
     pub(crate) fn first<M: First>(&mut self) -> Result<M, Error> {
-        let frame = self.frame()?.ok_or_else(|| Error::Peer("ended before it had said anything".to_owned()))?;
+        let frame = self.frame()?.ok_or_else(|| Error::Peer("ended before its first message".to_owned()))?;
         parse_first(frame).map_err(Error::Peer)
     }
 
@@ -441,9 +441,9 @@ mod tests {
             put(&mut bytes, &Listing::Entry(entry));
             said(&bytes)
         };
-        assert_eq!(entry(0o4755, 0, 0), "the peer says that `x` has the mode 4755; it may have 777");
-        assert_eq!(entry(0, 1_000_000_000, 0), "the peer says that a second of `x` has 1000000000 ns");
-        assert_eq!(entry(0, 0, 1 << 63), "the peer says that `x` has 9223372036854775808 bytes");
+        assert_eq!(entry(0o4755, 0, 0), "the peer sent `x` with the mode 4755; at most 777 is accepted");
+        assert_eq!(entry(0, 1_000_000_000, 0), "the peer sent `x` with a time of 1000000000 ns in a second");
+        assert_eq!(entry(0, 0, 1 << 63), "the peer sent `x` with a size of 9223372036854775808 bytes");
         // A name that leads out of the folder, which no `Name` encodes.
         let mut out = Vec::new();
         put(&mut out, &(0u8, b"../x".to_vec(), 0u32, 0i64, 0u32, 0u8));

@@ -170,7 +170,7 @@ impl<'a> TransferReceiver<'a> {
     {
         let stream = wait(connection.accept_stream())?;
         let Some(mut say) = stream.send else {
-            return Err(Error::Peer("opened a stream of one direction before it had said anything".to_owned()));
+            return Err(Error::Peer("opened a unidirectional stream before its first message".to_owned()));
         };
         say.set_priority(URGENT);
         let mut listing = MessageReader::new(stream.receive);
@@ -241,7 +241,9 @@ impl<'a> TransferReceiver<'a> {
                 }
                 Listing::End { entries, failed } => {
                     if entries != number {
-                        return Err(Error::Peer(format!("says that it listed {entries} entries, and listed {number}")));
+                        return Err(Error::Peer(format!(
+                            "reports that it listed {entries} entries, and listed {number}"
+                        )));
                     }
                     add(&self.counts.failed, failed.min(u64::from(u32::MAX)));
                     self.is_listed.store(true, Ordering::Release);

@@ -121,7 +121,7 @@ pub fn send(
     let own = (get(&counts.made), get(&counts.same));
     if (summary.made, summary.same) != own {
         return Err(Error::Peer(format!(
-            "says that it made {} entries and had {}, and told {} and {} before",
+            "reports that it made {} entries and had {}, and reported {} and {} before",
             summary.made, summary.same, own.0, own.1
         )));
     }
@@ -276,7 +276,7 @@ impl<'a> Sender<'a> {
                         return Err(unknown(number));
                     }
                     if !state.failed.insert(number) {
-                        return Err(Error::Peer(format!("says twice that entry {number} has failed")));
+                        return Err(Error::Peer(format!("reports twice that entry {number} has failed")));
                     }
                     let is_known = state.broken.remove(&number);
                     drop(state);
@@ -542,7 +542,7 @@ fn open(path: &Path) -> io::Result<File> {
 fn ended(file: &File, size: u64) -> io::Result<()> {
     match file.read_at(&mut [0], size)? {
         0 => Ok(()),
-        _ => Err(io::Error::other("it has more bytes than its size says")),
+        _ => Err(io::Error::other("it has more bytes than its size")),
     }
 }
 

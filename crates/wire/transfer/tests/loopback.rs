@@ -476,7 +476,7 @@ fn a_file_with_more_than_its_size_says_fails_alone() {
     let paths = ["/proc/version".into(), scratch.write("stays", &pattern(9, 3))];
     let ends = transfer_of(&scratch, &paths, TransferOptions::default());
     assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (1, 1));
-    assert_eq!(ends.sender, ["`/proc/version` is not sent: it has more bytes than its size says"]);
+    assert_eq!(ends.sender, ["`/proc/version` is not sent: it has more bytes than its size"]);
     assert!(!scratch.to("version").exists() && scratch.to("stays").exists());
 }
 
@@ -603,7 +603,7 @@ fn a_sender_that_lies_is_told_so_and_writes_nothing() {
     assert!(told(&[&frame(b"{}")]).starts_with("this peer does not transfer files"));
     let end = message(&Listing::End { entries: 2, failed: 0 });
     let said = told(&[&hello(), &[listed("a", 1), end].concat()]);
-    assert_eq!(said, "this peer says that it listed 2 entries, and listed 1");
+    assert_eq!(said, "this peer reports that it listed 2 entries, and listed 1");
     let twice = [listed("a", 1), listed("a", 1)].concat();
     assert_eq!(told(&[&hello(), &twice]), "this peer lists `a` twice");
     let file = |number, chunks| message(&DataMessage::File { number, chunks });

@@ -51,7 +51,7 @@ pub struct Config {
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
-    filled.map_err(|_| io::Error::other("this machine gives no random numbers"))?;
+    filled.map_err(|_| io::Error::other("this machine provides no random numbers"))?;
     Ok(bytes)
 }
 

@@ -18,7 +18,7 @@ pub enum Error {
     #[error("this endpoint was closed")]
     Endpoint,
     /// A listener with several threads cannot connect from its own address: [`crate::Endpoint::connect_from`] can.
-    #[error("a listener with several threads calls nobody from its own address")]
+    #[error("a listener with several threads cannot connect from its own address")]
     Threads,
     /// The connection cannot begin.
     #[error("{0}")]

@@ -83,7 +83,7 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
             format!("payload {payload}, header {header}, ack_size {ack_size}, ack_every {ack_every}")
         };
         said.push(format!(
-            "[host] says {}, and the kernel's TCP has {}: the simulator is another host",
+            "[host] has {}, and the kernel's TCP has {}: the simulated host differs",
             list(simulated),
             list(real)
         ));
@@ -122,9 +122,7 @@ pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) ->
     let heard = heard.get() / segment;
     // An acknowledgement that covers several packets counts all of them.
     (heard > made + made / 10 + 100).then(|| {
-        format!(
-            "senders heard of {heard} marks, and ports made {made}: a receiver's kernel told of marks again and again"
-        )
+        format!("senders received {heard} marks, and ports set {made}: a receiver's kernel echoed marks repeatedly")
     })
 }
 
@@ -137,7 +135,7 @@ pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> 
     let refused = &router.refused;
     for (count, what) in [
         (refused.malformed, "were malformed"),
-        (refused.truncated, "were shorter than their headers say"),
+        (refused.truncated, "were shorter than the length in their headers"),
         (refused.too_long, "were longer than the MTU"),
         (refused.no_memory, "found no memory in the emulator"),
         (refused.unwritable, "were not taken by the receiving host's kernel"),
@@ -169,7 +167,7 @@ mod tests {
         let dctcp = built("dctcp");
         assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, false), None);
         let said = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
-        assert!(said.starts_with("senders heard of 12359 marks, and ports made 5240"), "{said}");
+        assert!(said.starts_with("senders received 12359 marks, and ports set 5240"), "{said}");
         // A law that is deaf to marks does not count them.
         assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, false), None);
     }

@@ -84,7 +84,7 @@ fn check_one(run: &Run, law: LawKind) -> Result<(), CommandFailure> {
         }
         return Err(CommandFailure::Input(format!(
             "error: the scheme `{}` runs {title}, which this build of narrows cannot load into the kernel\nhelp: \
-             `narrows kernel doctor` says what building it needs; {chooses}",
+             `narrows kernel doctor` lists what building it needs; {chooses}",
             run.scheme,
         )));
     };

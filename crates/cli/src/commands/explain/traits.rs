@@ -131,7 +131,7 @@ fn in_words(told: &ExplainedScheme) -> String {
     }
     let of_class = |it: &SlowestFlows| {
         let mut text = format!(
-            "{name}, {}: the slowest {} of {} flows, beside typical ones of their size\n",
+            "{name}, {}: the slowest {} of {} flows, compared with typical ones of their size\n",
             it.class,
             it.slowest.len(),
             it.flows
@@ -172,7 +172,7 @@ fn times(of: &Trait) -> String {
 /// The slowest one by one, with their seeds where there are several.
 fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
     let with_seeds = told.runs.len() > 1;
-    let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "struck"];
+    let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "adapts"];
     let mut table = fitted();
     table.set_header(with_seeds.then_some("seed").into_iter().chain(heads));
     for slow in of.slowest.iter().take(LISTED) {

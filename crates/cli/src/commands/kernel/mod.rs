@@ -22,7 +22,7 @@ pub(crate) fn kernel(command: KernelCommand) -> Result<(), CommandFailure> {
         KernelCommand::Export { directory } => load::export(&directory),
         #[cfg(not(feature = "bpf"))]
         _ => Err(CommandFailure::Input(
-            "error: this build of narrows has no BPF part; `narrows kernel doctor` says what building it needs"
+            "error: this build of narrows has no BPF part; `narrows kernel doctor` lists what building it needs"
                 .to_owned(),
         )),
     }

@@ -157,12 +157,12 @@ impl Totals {
         if let Some((at, (theirs, ours))) =
             self.bytes.iter().zip(&own.bytes).enumerate().find(|(_, (theirs, ours))| theirs != ours)
         {
-            return Err(format!("says that it {verb} {theirs} bytes of stream {at}, and this end counted {ours}"));
+            return Err(format!("reports that it {verb} {theirs} bytes of stream {at}, and this end counted {ours}"));
         }
         // A peer's clock may run otherwise than this one, but not by a second in a test.
         if self.time() > elapsed + elapsed / 100 + Duration::from_secs(1) {
             return Err(format!(
-                "says that it took {:.1} s, and the test took {:.1} s",
+                "reports that it took {:.1} s, and the test took {:.1} s",
                 self.time().as_secs_f64(),
                 elapsed.as_secs_f64()
             ));
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(agrees(totals(&[5, 6], 2)), Ok(()));
         assert_eq!(agrees(totals(&[5], 1)).unwrap_err(), "counts 1 streams, and there were 2");
         let other = agrees(totals(&[5, 7], 1)).unwrap_err();
-        assert_eq!(other, "says that it got 7 bytes of stream 1, and this end counted 6");
-        assert_eq!(agrees(totals(&[5, 6], 9)).unwrap_err(), "says that it took 9.0 s, and the test took 2.0 s");
+        assert_eq!(other, "reports that it got 7 bytes of stream 1, and this end counted 6");
+        assert_eq!(agrees(totals(&[5, 6], 9)).unwrap_err(), "reports that it took 9.0 s, and the test took 2.0 s");
     }
 }

@@ -87,8 +87,8 @@ impl PerfReport<'_> {
         let sent = self.both()[0].1;
         if self.args.end.law.is_some() && self.args.end.line_rate.is_none() && sent.lost > sent.packets / ONE_LOST_IN {
             lines.push(format!(
-                "help: one packet in {ONE_LOST_IN} or more was lost; {} may scale with --line-rate, the rate of the narrowest link, which is \
-                 10 Gb/s if it is not said",
+                "help: one packet in {ONE_LOST_IN} or more was lost; {} may scale with --line-rate, the rate of the narrowest link \
+                 (default: 10 Gb/s)",
                 self.end.law.name()
             ));
         }

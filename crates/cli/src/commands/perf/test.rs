@@ -51,7 +51,7 @@ pub(super) async fn of_caller(
     meter.phase.set("the listener to end");
     match hear.read(&mut [0]).await? {
         0 => Ok((answer, TestCounts { own, theirs })),
-        _ => Err(SessionError::Peer("says more than its totals".to_owned())),
+        _ => Err(SessionError::Peer("sent data after its totals".to_owned())),
     }
 }
 

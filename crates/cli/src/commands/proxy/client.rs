@@ -103,8 +103,8 @@ fn open(asked: &EntranceSpec) -> Result<ProxyListener, CommandFailure> {
     });
     if !at.ip().to_canonical().is_loopback() && *kind != EntranceKind::Transparent {
         tell(&format!(
-            "warning: {option} {at} is open to anyone who reaches that address, and nobody is asked who it is; a loopback \
-             address is not"
+            "warning: {option} {at} is open to any client that reaches that address, without authentication; use a \
+             loopback address to prevent this"
         ));
     }
     Ok(door)
@@ -151,7 +151,7 @@ impl Dialer {
         match (&error, &self.way) {
             (Error::Closed(Closed::There { code: CloseCode::REFUSED, .. }), PeerTarget::Ticket(_)) => {
                 ConnectFailure::ForGood(format!(
-                    "the proxy server at {address} does not take this ticket: it has ended, or the proxy server was started anew; with \
+                    "the proxy server at {address} does not take this ticket: it has expired, or the proxy server was restarted; with \
                  --ticket FILE it keeps its ticket"
                 ))
             }

@@ -61,7 +61,7 @@ pub(super) fn read(
             if find_run(own.keys().map(String::as_str), run) != Lookup::One(found) || own.get(found) != seeds.get(found)
             {
                 return Err(CommandFailure::Input(format!(
-                    "error: {}: the change of the cause `{}` gives the run `{run}` another name or other seeds\nhelp: leave seeds \
+                    "error: {}: the change of the cause `{}` changes the name or the seeds of the run `{run}`\nhelp: leave seeds \
                      and points of the grid as they are",
                     path.display(),
                     cause.id

@@ -174,7 +174,7 @@ fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result
     match summary.failed {
         0 => Ok(()),
         failed => Err(CommandFailure::Run(anyhow::anyhow!(
-            "{failed} of what was offered is not here; the lines above, or the sender's, say why"
+            "{failed} of the offered entries were not received; the lines above, or the sender's, have the reasons"
         ))),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), CommandFailure> {
     // One list, so that options may be placed between its arguments.
     let Some((peer, paths @ [_, ..])) = args.words.split_last() else {
         return Err(CommandFailure::Input(
-            "error: expected what to send and then to whom: narrows send PATH... TICKET|ADDR".to_owned(),
+            "error: expected paths, then a ticket or an address: narrows send PATH... TICKET|ADDR".to_owned(),
         ));
     };
     let sources = SourcePath::of_all(paths).map_err(|error| CommandFailure::Input(format!("error: {error}")))?;

@@ -358,7 +358,7 @@ impl<L: ControlLaw> Sender<L> {
     /// If there is nothing to send.
     #[inline(always)]
     pub(crate) fn release(&mut self, now: Time) -> Segment {
-        let bytes = self.next_bytes().expect("poll said that a packet may go");
+        let bytes = self.next_bytes().expect("poll allowed a packet");
         let chosen = if self.subflows.are_several() { self.choose(now, bytes).unwrap_or(0) } else { 0 };
         if self.tcp.is_some() {
             self.restart_if_idle(now);

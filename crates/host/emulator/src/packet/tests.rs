@@ -48,7 +48,7 @@ fn receive(frame: &[u8], sample: &PacketSample) -> Vec<Vec<u8>> {
     let size = if vnet[1] == 0 { usize::from(u16::MAX) } else { le(4) };
     assert!(vnet[1] == 0 || size < packet.len() - payload_at, "cut into one");
     if sample.tcp && vnet[1] != 0 {
-        assert_eq!(vnet[1] & 0x80 != 0, packet[at + 13] & 0x80 != 0, "CWR is told");
+        assert_eq!(vnet[1] & 0x80 != 0, packet[at + 13] & 0x80 != 0, "CWR is reported");
     }
     // Cut by the plain code of `PacketSample::wire`, from the fields that are in the packet.
     let mut as_read = sample.clone();

@@ -205,7 +205,7 @@ fn operation(words: &mut GoalWords<'_>, first: GoalWord<'_>, rank: u32, ranks: u
             cpu = words.number("a processor")?.0;
         }
         if words.takes("nic")? {
-            words.number::<u32>("a network card")?;
+            words.number::<u32>("a NIC")?;
         }
         kind = if sends { OpKind::Send { bytes, to: other, tag } } else { OpKind::Recv { bytes, from: other, tag } };
     }

@@ -83,7 +83,7 @@ function slowestOf(group) {
   const slowdownOf = (cls) => cls.traits.find((t) => report.counted[t.counted]?.label === 'slowdown');
   const short = group.classes.map((cls) => {
     const of = slowdownOf(cls);
-    return of ? `${show('number', of.slowest)}${of.typical == null ? '' : ` beside ${show('number', of.typical)}`} (${cls.class})` : cls.class;
+    return of ? `${show('number', of.slowest)}${of.typical == null ? '' : ` against ${show('number', of.typical)}`} (${cls.class})` : cls.class;
   });
   const inside = el('div', { class: 'inside' });
   const details = el('details', { 'data-testid': 'slowest-group', ontoggle: () => {
@@ -112,7 +112,7 @@ function slowestTables(cls, withSeeds) {
     { key: 'marked', label: 'marked', kind: 'share', get: (f) => f.marked_share },
     { key: 'resent', label: 'resent', kind: 'share', get: (f) => f.resent_share },
     { key: 'timeouts', label: 'timeouts', kind: 'count', get: (f) => f.timeouts },
-    { key: 'struck', label: 'struck', kind: 'count', title: 'Times that an emergency rule of its law struck', get: (f) => f.quick_adapts },
+    { key: 'struck', label: 'adapts', kind: 'count', title: 'Times that an emergency rule of its law acted', get: (f) => f.quick_adapts },
   ];
   const said = [];
   if (cls.unfinished) said.push(`${plural(cls.unfinished, 'flow')} did not end and ${cls.unfinished === 1 ? 'is' : 'are'} in none of this. `);

@@ -73,7 +73,7 @@ pub(crate) fn the_slowest_flows_stand_beside_typical_ones(browser: &mut Browser)
     let mut page = open(browser, "slowest", &sample::tails(), "light")?;
     let groups = "[...document.querySelectorAll('[data-testid=slowest-group]')]";
     page.check("a scheme each, folded", &format!("{groups}.length === 3 && {groups}.every((g) => !g.open)"))?;
-    page.check("what it comes to", &format!("/Uno3.seeds · slowdown [\\d.]+ beside [\\d.]+ .intra., [\\d.]+ .inter./.test({groups}[0].querySelector('summary').textContent)"))?;
+    page.check("what it comes to", &format!("/Uno3.seeds · slowdown [\\d.]+ against [\\d.]+ .intra., [\\d.]+ .inter./.test({groups}[0].querySelector('summary').textContent)"))?;
     page.check("no table yet", "document.querySelectorAll('#slowest table').length === 0")?;
     fits_everywhere(&mut page, "slowest-folded", "slowest")?;
     page.click("[data-testid=slowest-group]:nth-child(1) > summary")?;

@@ -274,8 +274,8 @@ pub(crate) fn tails() -> ReportData {
         ("completion time, base round trips", "number"),
         ("payload that was marked", "share"),
         ("times that it was cut on congestion", "number"),
-        ("times that its emergency rule struck", "number"),
-        ("inter flows beside it to its receiver", "number"),
+        ("times that its emergency rule acted", "number"),
+        ("concurrent inter flows, same receiver", "number"),
     ]
     .map(|(label, kind)| Counted { label: label.into(), kind: kind.into() })
     .to_vec();

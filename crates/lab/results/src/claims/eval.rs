@@ -276,7 +276,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
             found.r.map(DimensionedValue::number).ok_or_else(|| missing(none().into()))
         }
         Subject::Network(key) => {
-            let old = || missing("the results are from before losses were told apart".into());
+            let old = || missing("the results are from a version that did not distinguish losses".into());
             total(&summary.network, *key).ok_or_else(old)
         }
         Subject::Tier { key, tier } => {

@@ -439,7 +439,7 @@ mod tests {
         ] {
             let path = out.join(manifest);
             text.map_or_else(|| fs::remove_file(&path).unwrap(), |text| write(&path, text));
-            let expected = format!("`{}` {lacks}, so Narrows cannot tell whether ", path.display());
+            let expected = format!("`{}` {lacks}, so Narrows cannot determine whether ", path.display());
             assert!(said().starts_with(&expected), "{}", said());
             let beside = if manifest.starts_with("runs") { "`runs/a/flows.parquet`" } else { "`summary.json`" };
             assert!(said().contains(beside) && said().contains("--force"), "{}", said());

@@ -682,7 +682,7 @@ mod tests {
         assert!(message(load(&target)).ends_with("flows.parquet` is missing"));
         fs::write(target.join(MANIFEST), "").unwrap();
         let said = message(load(&target));
-        assert!(said.contains("manifest.json` is empty, so Narrows cannot tell whether 5 files"), "{said}");
+        assert!(said.contains("manifest.json` is empty, so Narrows cannot determine whether 5 files"), "{said}");
     }
 
     /// A grid of two runs.

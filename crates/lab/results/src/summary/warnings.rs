@@ -45,7 +45,7 @@ pub(crate) fn warnings(
     if !outcome.deadlock.is_empty() {
         let names: Vec<String> = outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect();
         said.push(format!(
-            "deadlock: when the run ended, these ports waited for each other in a circle: {}",
+            "deadlock: when the run ended, these ports paused each other in a cycle: {}",
             names.join(", ")
         ));
     }
@@ -56,8 +56,8 @@ pub(crate) fn warnings(
     let beside = dropped_beside(setup, outcome);
     if beside > 0 {
         said.push(format!(
-            "{beside} packets were dropped at a limit of the port that they were to leave by (`buffer` of [port], \
-             `egress_alpha`), which pauses know nothing of"
+            "{beside} packets were dropped at a limit of their egress port (`buffer` of [port], \
+             `egress_alpha`), which pauses do not consider"
         ));
     }
     let count = flows.rows.len();
@@ -145,7 +145,7 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     }
     let limits = setup.modules.iter().any(|spec| matches!(spec.module, experiment::SwitchController::RateLimiting(_)));
     if limits && outcome.switches.iter().all(|switch| switch.notifications == 0) {
-        said.push("LSCC's near end never acted: it told no source to send less".into());
+        said.push("LSCC's near end never acted: it asked no source to send less".into());
     }
     if setup.host.cnp.is_some() && outcome.flows.iter().all(|flow| flow.stats.cnps == 0) {
         said.push("notifications (CNP) are on, and no source ever got one".into());
@@ -163,8 +163,8 @@ fn unheard_losses(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let deaf = !setup.host.timeouts_cut && again > 0 && timeouts > 0 && heard == 0;
     deaf.then(|| {
         format!(
-            "no law heard of a loss, though {again} packets were sent again: timeouts alone found them, and [host] \
-             law_sees_timeouts = false keeps timeouts from laws"
+            "no law was notified of a loss, though {again} packets were retransmitted: only timeouts detected losses, and [host] \
+             law_sees_timeouts = false hides timeouts from laws"
         )
     })
 }

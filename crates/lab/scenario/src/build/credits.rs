@@ -63,7 +63,7 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     let acknowledged = |title: &str| {
         SpannedError::new(host.acks.origin, format!("{title} sends by what is acknowledged"))
             .label("expected \"all\"")
-            .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass")
+            .help("acks = \"nack-only\" is for laws that send by credits: expresspass and flashpass")
     };
     for (class, law) in scheme.by_class()? {
         let LawName::Known(kind) = &law.value else { return Err(acknowledged(law.name())) };

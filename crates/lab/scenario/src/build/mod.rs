@@ -234,7 +234,7 @@ impl Run {
         }
         if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
             warnings.push(
-                "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
+                "[port] sets how cables share the buffer of a switch, but no switch has a shared buffer: there is no [switch]"
                     .into(),
             );
         }
@@ -579,7 +579,7 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
         let notified = notified && class == FlowClass::Inter;
         if notified && !info.notified && !hears_marks {
             said.push(format!(
-                "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks: \
+                "LSCC's near end notifies sources of congestion, and the law {name} uses neither notifications nor marks: \
                  DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
             ));
         }

@@ -59,7 +59,7 @@ pub(crate) fn series(
     {
         return Err(SpannedError::new(
             series.predictors.origin,
-            "only switches that share a buffer pass on what lies beside packets",
+            "only switches with a shared buffer forward predictor data",
         )
         .label("needs [switch]"));
     }

@@ -296,7 +296,7 @@ fn too_small(
     let fault =
         SpannedError::new(origin, message).label(format!("expected over {}", headroom.saturating_add(reserved)));
     if tier == Tier::Relay {
-        return fault.help("the relay's `swing.buffer` holds its `swing.headroom` and something beside");
+        return fault.help("the relay's `swing.buffer` must exceed its `swing.headroom`");
     }
     fault
         .at_least(config.topology.origin)

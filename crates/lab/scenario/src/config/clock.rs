@@ -49,7 +49,7 @@ impl Clock {
     /// Refuses combinations that single values cannot show.
     pub(crate) fn check(&self) -> Result<(), SpannedError> {
         if self.tick.value().is_some_and(Span::is_zero) {
-            return Err(SpannedError::new(self.tick.origin, "a clock whose ticks take no time at all")
+            return Err(SpannedError::new(self.tick.origin, "a clock with ticks of zero length")
                 .label("expected a time such as \"1ns\", or \"off\""));
         }
         if *self.exact_ticks == ExactTicks::RoundDownOne && self.tick.value().is_none() {

@@ -349,7 +349,7 @@ impl Host {
             .label("needs recovery = \"selective\""));
         }
         if *self.acks == AcksWord::NackOnly && self.recovery == RecoveryWord::Selective {
-            let what = "a receiver that says only what it misses first takes packets in order only";
+            let what = "a receiver that reports only the first missing packet accepts packets in order only";
             return Err(SpannedError::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
         }
         self.load_balancing.check(self.unfit_for_own_laws())?;

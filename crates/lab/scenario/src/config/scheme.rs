@@ -206,7 +206,7 @@ impl Scheme {
             if let (Some((_, _, at)), true) = (near, silent) {
                 return Err(SpannedError::new(
                     at.origin,
-                    "`near_loop` hears of LSCC's near end, and nothing here tells of it",
+                    "`near_loop` uses LSCC's near end, and nothing here reports it",
                 )
                 .label("needs `lscc` with telemetry = true"));
             }

@@ -102,7 +102,7 @@ layered! {
     }
     places {
         /// Other settings for switches with hosts attached and without links between datacenters.
-        edge, "For switches that hosts hang from.";
+        edge, "For switches with hosts attached.";
         /// Other settings for switches between edge and core.
         aggregation, "For switches between edge and core.";
         /// Other settings for all other switches.

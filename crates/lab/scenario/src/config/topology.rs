@@ -243,7 +243,7 @@ pub(super) fn either<T, U>(
 ) -> Result<(), SpannedError> {
     match (one, other) {
         (Some(_), Some(other)) => {
-            Err(SpannedError::new(other.origin, format!("`{name}` and `{other_name}` say the same: give one"))
+            Err(SpannedError::new(other.origin, format!("`{name}` and `{other_name}` have the same meaning: give one"))
                 .label(format!("and also `{name}`")))
         }
         _ => Ok(()),
@@ -266,7 +266,7 @@ impl Topology {
             Self::SingleSwitch(single) => {
                 let hosts = usize::from(single.hosts.get());
                 if hosts < 2 {
-                    return Err(SpannedError::new(single.hosts.origin, "one host has nobody to send to")
+                    return Err(SpannedError::new(single.hosts.origin, "one host has no other host to send to")
                         .label("expected at least 2"));
                 }
                 EachHost::check(&single.rate, hosts)?;
@@ -362,7 +362,9 @@ impl Clos {
         if aggs == 0 && (self.datacenters.get() == 1 || pods > 1 || cores > 0) {
             return Err(SpannedError::new(self.aggs.origin, "no aggregation switch joins the edge switches of a pod")
                 .label("expected 1 or more")
-                .help("0 is for several datacenters of one pod without core switches, whose border joins them"));
+                .help(
+                    "0 is for several datacenters of one pod without core switches, joined by their border switches",
+                ));
         }
         if cores == 0 && pods > 1 {
             return Err(SpannedError::new(

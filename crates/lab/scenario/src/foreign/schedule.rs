@@ -112,7 +112,7 @@ pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Forei
             if passes == 1 { "pass" } else { "passes" }
         ),
         format!(
-            "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients run beside what follows, one after the other in each group",
+            "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients overlap what follows, one after the other in each group",
             counted(found.collectives, "collective")
         ),
     ];
@@ -516,13 +516,13 @@ impl BuiltSchedule {
                 .into(),
         );
         if self.computing > 0 {
-            notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and cards (`nic`) are left out, and so are LogGOPS's overheads".into());
+            notes.push("computations of a rank overlap unless they require each other: processors (`cpu`) and NICs (`nic`) are left out, and so are LogGOPS's overheads".into());
         }
         if self.idle > 0 {
             notes.push(format!("left out, since nothing waits for it: {}", counted(self.idle, "computation")));
         }
         if self.other_sizes > 0 {
-            notes.push(counted(self.other_sizes, "receive of another size than its send, whose size counts"));
+            notes.push(counted(self.other_sizes, "receive of another size than its send (the send's size counts)"));
         }
     }
 }

@@ -137,7 +137,7 @@ impl MatrixReader {
                 "addon" => {
                     return Err(SpannedError::new(
                         place,
-                        "`addon` grows a flow when a trigger fires, which a scenario cannot say",
+                        "`addon` grows a flow when a trigger fires, which a scenario cannot express",
                     )
                     .label("not supported"));
                 }

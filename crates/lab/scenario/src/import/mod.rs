@@ -88,10 +88,8 @@ impl Imported {
         };
         match build() {
             Ok(()) => Ok(self),
-            Err(error) => {
-                Err(SpannedError::new(SourceSpan::NOWHERE, "what these files say is no scenario")
-                    .help(error.to_string()))
-            }
+            Err(error) => Err(SpannedError::new(SourceSpan::NOWHERE, "these files do not make a valid scenario")
+                .help(error.to_string())),
         }
     }
 }

@@ -471,7 +471,8 @@ fn cables(
     let both = if matches!(format, GraphFormat::SndLib | GraphFormat::Links) { both_ways(&known) } else { 0 };
     if both > 0 {
         let pairs = counted(both, "pair of nodes with links in both directions");
-        notes.push(format!("{pairs}, which are links of their own: the file does not say whether links are directed"));
+        notes
+            .push(format!("{pairs}, which are links of their own: the file does not state whether links are directed"));
     }
     if loops > 0 {
         notes.push(format!("left out: {}", counted(loops, "link from a node to itself")));
@@ -540,7 +541,7 @@ fn directions(known: &BTreeMap<Likeness, Bundle>, graph: &Graph) -> Result<usize
             let message = format!("{low} has {} to {high}, and {} back", said(0), said(1));
             return Err(SpannedError::new(bundle.origin, message)
                 .label("expected the same in both directions")
-                .help("a link here has one rate and one delay, both ways: two different directions cannot be said"));
+                .help("a link here has one rate and one delay, both ways: directions that differ are not supported"));
         }
     }
     Ok(one_way)

@@ -55,7 +55,7 @@ const MAX: u32 = 20_000;
 pub(super) fn read(text: &str, source: u32, hosts: u32, notes: &mut Vec<String>) -> Result<Value, SpannedError> {
     let tree = tree(text, source, hosts, notes)?;
     if tree.tiers.iter().any(|tier| !tier.switch.is_zero()) {
-        notes.push("a switch's latency is half on each of its links, which gives every path the same delay".into());
+        notes.push("a switch's latency is half on each of its links, so that every path has the same delay".into());
     }
     Ok(tree.textbook().unwrap_or_else(|| tree.custom()))
 }

@@ -198,7 +198,7 @@ fn check_fits(entry: &ClosedLoop, flows: usize) -> Result<(), SpannedError> {
     }
     Err(SpannedError::new(entry.outstanding.origin, format!("over {MAX_FLOWS} reads could start by the stop"))
         .label("expected fewer")
-        .help("say how many reads there are (`reads`), or let the run stop earlier"))
+        .help("set the number of reads (`reads`), or let the run stop earlier"))
 }
 
 impl ReadSizes {
@@ -207,7 +207,7 @@ impl ReadSizes {
             (Some(size), None) => ground.size(size).map(Self::Same),
             (None, Some(name)) => Distribution::named(name, ground.inputs).map(Self::Drawn),
             (Some(_), Some(name)) => {
-                Err(SpannedError::new(name.origin, "`size` and `sizes` both say how large reads are: give one"))
+                Err(SpannedError::new(name.origin, "`size` and `sizes` both set the size of reads: give one"))
             }
             (None, None) => {
                 Err(SpannedError::new(entry.clients.origin, "these clients read nothing: reads have no size")

@@ -31,7 +31,7 @@ pub(super) fn groups(
         }
         (None, Some(count)) => (spread(count.get(), ranks.get(), count.origin, ground)?, count.origin),
         (Some(_), Some(count)) => {
-            return Err(SpannedError::new(count.origin, "`groups` and `count` both say who takes part: give one"));
+            return Err(SpannedError::new(count.origin, "`groups` and `count` both set the participants: give one"));
         }
         (None, None) => {
             return Err(SpannedError::new(

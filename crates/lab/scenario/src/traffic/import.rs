@@ -101,9 +101,11 @@ fn traffic(
         }
         ForeignFormat::Msccl => match entry.size {
             Some(size) => foreign::msccl(file, size.value),
-            None => Err(SpannedError::new(entry.format.origin, "an algorithm of MSCCL does not say what it works on")
-                .label("needs `size`")
-                .help("give size = \"64MiB\", what all its chunks are together")),
+            None => {
+                Err(SpannedError::new(entry.format.origin, "an algorithm of MSCCL does not state the size of its data")
+                    .label("needs `size`")
+                    .help("give size = \"64MiB\", what all its chunks are together"))
+            }
         },
         ForeignFormat::Simai => {
             let (passes, ranks) = (entry.passes.map_or(1, |it| it.get()), entry.ranks.map(|it| it.get()));

@@ -200,7 +200,7 @@ fn columns(cells: &[(Cow<'_, str>, SourceSpan)], line: SourceSpan) -> Result<Vec
         let column = ListColumn::named(heading)
             .ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
         if columns.iter().any(|known| known.is_like(column)) {
-            return Err(refused("two columns say the same"));
+            return Err(refused("two columns have the same meaning"));
         }
         columns.push(column);
     }

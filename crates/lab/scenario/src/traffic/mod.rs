@@ -237,7 +237,7 @@ impl TrafficContext<'_> {
                 members
             }
         };
-        if members.contains(&true) { Ok(members) } else { Err(SpannedError::new(at.origin, "no host").label("nobody")) }
+        if members.contains(&true) { Ok(members) } else { Err(SpannedError::new(at.origin, "no host").label("empty")) }
     }
 
     fn two_hosts(&self, src: &Located<HostRef>, dst: &Located<HostRef>) -> Result<(HostId, HostId), SpannedError> {

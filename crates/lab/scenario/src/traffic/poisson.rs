@@ -115,7 +115,7 @@ fn parts(
             Ok(parts)
         }
         _ => Err(SpannedError::new(poisson.load.origin, "both `intra` and `inter` are given, but no `ratio`")
-            .help("say how many flows are intra for each inter: ratio = \"4:1\", ratio_of = \"flows\"")),
+            .help("set the number of intra flows for each inter flow: ratio = \"4:1\", ratio_of = \"flows\"")),
     }
 }
 
@@ -184,9 +184,8 @@ fn mean_gap(
         .label("expected at most 1 (100 %)"));
     }
     if load_ppm == 0 {
-        return Err(
-            SpannedError::new(poisson.load.origin, "a load under a millionth gives no flows").label("expected over 0")
-        );
+        return Err(SpannedError::new(poisson.load.origin, "a load under a millionth generates no flows")
+            .label("expected over 0"));
     }
     // gap = crossing * 8 bits / (load * capacity). Crossing is under 2^64, so the numerator is under
     // 2^(64 + 43 + 4 + 20) = 2^131 at worst and under 2^120 for sizes up to 64 GB; beyond, it saturates.
@@ -270,7 +269,7 @@ fn flows(
             (u64::MAX, u128::from(window.unsigned_ps()))
         }
         (Some(_), Some(window)) => {
-            return Err(SpannedError::new(window.origin, "`window` and `flows` both say when arrivals end: give one"));
+            return Err(SpannedError::new(window.origin, "`window` and `flows` both set when arrivals end: give one"));
         }
         (None, None) => {
             return Err(SpannedError::new(poisson.load.origin, "this traffic never ends")

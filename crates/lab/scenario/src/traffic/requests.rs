@@ -129,7 +129,7 @@ fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), SpannedError> {
             Ok((u64::MAX, u128::from(window.unsigned_ps())))
         }
         (Some(_), Some(window)) => {
-            Err(SpannedError::new(window.origin, "`window` and `requests` both say when arrivals end: give one"))
+            Err(SpannedError::new(window.origin, "`window` and `requests` both set when arrivals end: give one"))
         }
         (None, None) => Err(SpannedError::new(entry.load.origin, "this traffic never ends")
             .help("give window = \"20ms\" or requests = 500")),

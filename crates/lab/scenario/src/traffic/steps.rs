@@ -64,7 +64,7 @@ impl<'a> RankGroup<'a> {
     /// Ranks that join from other work, each when it is ready, and continue with other work: see [`RankGroup::leave`].
     pub(super) fn joined(ranks: &'a [HostId], ready: impl IntoIterator<Item = Ready>) -> Self {
         let ready: Vec<Ready> = ready.into_iter().collect();
-        debug_assert_eq!(ready.len(), ranks.len(), "each rank says when it is ready");
+        debug_assert_eq!(ready.len(), ranks.len(), "one ready time for each rank");
         let ideal = ready.iter().map(Ready::ideal).max().unwrap_or(Span::ZERO);
         let parties = ready.into_iter().map(|ready| Party { ready: Some(ready), ..Party::default() }).collect();
         Self { parties, ideal, ..Self::new(ranks, Span::ZERO, Span::ZERO) }

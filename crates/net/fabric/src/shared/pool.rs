@@ -174,7 +174,7 @@ impl BufferPool {
             for (class, (account, &booked)) in accounts.iter().zip(booked).enumerate() {
                 let held = account.used + account.headroom;
                 if held != booked {
-                    return Err(format!("port {port} holds {booked} B of class {class} and its account says {held} B"));
+                    return Err(format!("port {port} holds {booked} B of class {class} and its account has {held} B"));
                 }
             }
         }
@@ -183,7 +183,7 @@ impl BufferPool {
         let held: u64 = all().map(|account| account.used + account.headroom).sum();
         if (shared, held) != (self.shared_used, self.held) || shared > self.shared {
             return Err(format!(
-                "accounts hold {held} B, {shared} B of them shared; the pool says {} B and {} B, of {} B to share",
+                "accounts hold {held} B, {shared} B of them shared; the pool counts {} B and {} B, of {} B to share",
                 self.held, self.shared_used, self.shared
             ));
         }
@@ -294,7 +294,7 @@ mod tests {
                 prop_assert!(pool.check(&booked).unwrap_err().contains("port 1 holds"));
                 booked[1][2] -= 1;
                 pool.held += 1;
-                prop_assert!(pool.check(&booked).unwrap_err().contains("the pool says"));
+                prop_assert!(pool.check(&booked).unwrap_err().contains("the pool counts"));
                 pool.held -= 1;
             }
             for (port, class, size) in inside {

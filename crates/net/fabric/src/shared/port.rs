@@ -191,7 +191,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
             let filled = self.service.filled >> class & 1 == 1;
             if (bytes, service, !queue.ring.is_empty()) != (queue.bytes, queue.service, filled) {
                 return Err(format!(
-                    "class {class} has {bytes} B that last {service:?}; the books say {} B, {:?}, and {}",
+                    "class {class} has {bytes} B that last {service:?}; the counters have {} B, {:?}, and {}",
                     queue.bytes,
                     queue.service,
                     if filled { "something" } else { "nothing" }
@@ -200,7 +200,7 @@ impl<P: QueueItem + Copy> SharedPort<P> {
             waiting += bytes;
         }
         if waiting != self.service.waiting_bytes {
-            return Err(format!("{waiting} B wait, and the books say {} B", self.service.waiting_bytes));
+            return Err(format!("{waiting} B wait, and the counter has {} B", self.service.waiting_bytes));
         }
         Ok(())
     }

@@ -69,8 +69,8 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.over_base);
     if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
         return refused(
-            "`host.on_ramp` has a threshold of the whole one-way delay, and the transport, whose clocks nobody sets, counts from \
-             the least; { threshold = \"auto\" } and { on_queueing_delay = true } are accepted"
+            "`host.on_ramp` has a threshold of the whole one-way delay, and the transport, which has no synchronised clocks, \
+             measures from the minimum; { threshold = \"auto\" } and { on_queueing_delay = true } are accepted"
                 .into(),
         );
     }
@@ -107,12 +107,11 @@ pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     let real = PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(ipv6) + ACK };
     let mut said = Vec::new();
     if simulated != real {
-        said.push(format!("[host] says {simulated}, and the transport has {real}: the simulator is another host"));
+        said.push(format!("[host] has {simulated}, and the transport has {real}: the simulated host differs"));
     }
     if matches!(host.path, LoadBalancing::UnoLb(_)) {
         said.push(
-            "`host.load_balancing` is \"unolb\", and the transport re-routes a path only when its timer has struck twice"
-                .to_owned(),
+            "`host.load_balancing` is \"unolb\", and the transport re-routes a path only after two timeouts".to_owned(),
         );
     }
     said

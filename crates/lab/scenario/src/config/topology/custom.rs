@@ -89,13 +89,13 @@ impl NodeSpec {
                     origin,
                     format!("`{key}` is of a switch's `hosts`, and `{}` has none", *self.name),
                 )
-                .label("expected beside `hosts`"))
+                .label("expected together with `hosts`"))
             });
         };
         if self.kind == NodeWord::Host {
             return Err(SpannedError::new(
                 hosts.origin,
-                format!("`{}` is a host, and no host hangs from another", *self.name),
+                format!("`{}` is a host, and no host is attached to another", *self.name),
             )
             .label("expected at a switch"));
         }

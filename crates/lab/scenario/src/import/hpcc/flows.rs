@@ -81,8 +81,8 @@ pub(super) fn read(
     }
     if early > 0 {
         notes.push(format!(
-            "{early} of {} flows start up to a nanosecond earlier than the file says, as there: starts are cut to whole nanoseconds, \
-             after a double has been cut to what 64 binary places hold",
+            "{early} of {} flows start up to a nanosecond earlier than in the file, as in HPCC's simulator: starts are truncated to whole \
+             nanoseconds, after a double is truncated to 64 binary places",
             flows.len()
         ));
     }

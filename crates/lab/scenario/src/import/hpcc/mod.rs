@@ -219,7 +219,7 @@ fn scheme(
     };
     let law = kind.info().name;
     if settings == SettingsSource::Defaults {
-        notes.push("no configuration was given: DCQCN with this project's parameters, told by each acknowledgement, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
+        notes.push("no configuration was given: DCQCN with this project's parameters, notified by each acknowledgement, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
         let params = Value::table([("cnp_from_acks", Value::Boolean(true))]);
         let table = [("law", Value::string(law)), ("params", Value::table([(law, params)]))];
         return Ok(SchemeOf { law, mode, table: Value::table(table) });

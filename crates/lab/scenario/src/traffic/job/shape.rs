@@ -369,7 +369,7 @@ impl ModelSizes {
             (Some(_), Some(flops)) => {
                 return Err(SpannedError::new(
                     flops.origin,
-                    "`compute` and `flops` both say how long ranks compute: give one",
+                    "`compute` and `flops` both set how long ranks compute: give one",
                 ));
             }
             (None, None) => {
