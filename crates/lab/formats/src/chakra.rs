@@ -278,7 +278,7 @@ impl TraceReader<'_> {
                 Some(members) => members,
                 None => {
                     return wrong(
-                        &format!("the unknown group `{name}`"),
+                        &format!("the group `{name}`, which is unknown"),
                         "expected a file of groups that has it (--groups)",
                     );
                 }

@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         setup.host.timeouts_cut = false;
         let said = silent_mechanisms(&setup, &outcome);
-        assert!(said.len() == 1 && said[0].contains("9 packets were sent again"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("9 packets were retransmitted"), "{said:?}");
         outcome.flows[2].stats.heard = 1;
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }

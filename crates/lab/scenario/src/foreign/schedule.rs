@@ -112,7 +112,7 @@ pub(crate) fn simai(file: Foreign<'_>, options: WorkloadOptions) -> Result<Forei
             if passes == 1 { "pass" } else { "passes" }
         ),
         format!(
-            "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients overlap what follows, one after the other in each group",
+            "{}: sends and receives in rings, all-to-all is direct; those of weights' gradients run in parallel with what follows, one after the other in each group",
             counted(found.collectives, "collective")
         ),
     ];
