@@ -101,13 +101,8 @@ fn cells(given: &[String], runs: &[RunResults]) -> Result<Vec<String>, CommandFa
     }
     let (metrics, without) = usual_cells(runs);
     if metrics.is_empty() {
-<<<<<<< HEAD
-        let help = "--metric names what is to be scored, as in --metric 'p50(all.slowdown)', \
-            and --filter which runs are, as in --filter variant=none";
-=======
         let help = "--metric selects the metrics to score, as in --metric 'p50(all.slowdown)', \
-            and --only the runs, as in --only variant=none";
->>>>>>> c439f7e54856e8a4a1589ee90ffd0f8124564e5a
+            and --filter the runs, as in --filter variant=none";
         return Err(CommandFailure::Input(format!("error: {}\nhelp: {help}", without.join("\nerror: "))));
     }
     for why in without {

@@ -462,10 +462,10 @@ mod tests {
         assert_eq!(
             scratch.names("one"),
             [
+                "flow_samples.parquet",
                 "flows.parquet",
                 "manifest.json",
                 "port_samples.parquet",
-                "flow_samples.parquet",
                 "report.html",
                 "summary.json"
             ]

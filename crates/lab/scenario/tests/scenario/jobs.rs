@@ -458,7 +458,7 @@ fn wrong_jobs_are_explained() {
     refused(4, &place("\"dc0.0..9\""), "test.toml:18:13", &["0..9"]);
     refused(4, &place("\"5..5\""), "test.toml:18:13", &["\"0..16\"", "\"5..5\""]);
     refused(4, &place("[0, \"hst1\"]"), "test.toml:18:17", &["`hst1`", "`host1`"]);
-    refused(2, &place("[0, 7]"), "test.toml:18:13", &[]);
+    refused(2, &place("[0, 7]"), "test.toml:18:17", &[]);
     let many = |more: &str| timed("tensor = 2, data = 2", &format!("placement = \"all\"\n{more}"));
     // 4 layers x 4 x 2 copies x 10 micro-batches x 4 flows, and 2 x 4.
     refused(4, &many("micro_batches = 10\niterations = 10000"), "test.toml:20:14", &["1288", "7763", "10000000"]);

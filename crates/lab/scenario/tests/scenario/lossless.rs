@@ -238,14 +238,14 @@ fn mistakes_are_said_where_they_stand() {
         run(&[(&key, "1us")], "lscc").unwrap();
     }
     refused(&[("host.clock_drift", "5")], "--set:1:18", &[]);
-    refused(&[("traffic.0.traffic_class", "8")], "--set:1:17", &[]);
+    refused(&[("traffic.0.traffic_class", "8")], "--set:1:25", &[]);
     refused(&[("traffic.0.to", "16..40")], "--set:1:14", &["39"]);
     refused(&[("traffic.0.load_of", "core")], "--set:1:19", &[]);
     let error = run(&[("schemes.lscc.lscc.r_min", "300Gbps")], "lscc").unwrap_err();
     points_at(&error, "--set:1:25", &["200"]);
     refused(&[("schemes.lscc.swing", "true")], "test.toml:61:19", &["`lscc`", "`swing`"]);
     refused(&[("switch.bufer", "1MB")], "--set:1:1", &["`buffer`"]);
-    refused(&[("monitor.switches", "[\"tier:edg\"]")], "--set:1:18", &["`edge`"]);
+    refused(&[("monitor.switches", "[\"tier:edg\"]")], "--set:1:19", &["`edge`"]);
     refused(&[("port.ecn", "{ min = \"10%\", max = \"20%\" }")], "--set:1:18", &[]);
     let error = parse(&LOSSLESS.replace("alpha = 0.125", "alpha = 0.125\nxoff = 5"), "t", &Overrides::default());
     points_at(&error.unwrap_err(), "t:28:8", &[]);
