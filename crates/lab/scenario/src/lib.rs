@@ -60,7 +60,7 @@ pub use build::{
 pub use check::{CheckReport, CheckedRun, check};
 pub use class::FlowClass;
 pub use config::{Cause, Config};
-pub use decode::{Located, NamedValues};
+pub use decode::{Located, NamedValues, replacement};
 pub use distribution::Distribution;
 pub use error::{Colour, Diagnostic, Error, SourceLocation, SourceSpan, nearest};
 pub use inputs::{FOREIGN, FileContent, Input, LIST, SCENARIO};

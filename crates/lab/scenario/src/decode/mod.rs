@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 pub(crate) use changed::{ChangedKey, Changes};
+pub use table::replacement;
 pub(crate) use table::*;
 
 /// A type that files can hold.

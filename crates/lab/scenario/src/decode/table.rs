@@ -24,7 +24,7 @@ impl<'a> TableReader<'a> {
             Some(entry) => {
                 let error =
                     SpannedError::new(entry.key_origin, format!("unknown key `{}`", entry.key)).label("unknown key");
-                Err(match replacements(&entry.key).find(|key| known.contains(key)) {
+                Err(match replacement(&entry.key, known) {
                     Some(key) => error.help(format!("renamed to `{key}`")),
                     None => error.suggest(&entry.key, known.iter().copied()),
                 })
@@ -88,6 +88,11 @@ const RENAMED: &[(&str, &str)] = &[
 /// Returns the keys that may have replaced a former key.
 pub(crate) fn replacements(key: &str) -> impl Iterator<Item = &'static str> {
     RENAMED.iter().filter(move |(old, _)| *old == key).map(|(_, new)| *new)
+}
+
+/// Returns the key among `known` that replaced a former key.
+pub fn replacement(key: &str, known: &[&str]) -> Option<&'static str> {
+    replacements(key).find(|new| known.contains(new))
 }
 
 /// Schema of a key: its name, its schema, the expected kind of value, its documentation, its default, and whether it is
