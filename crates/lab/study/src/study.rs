@@ -357,7 +357,7 @@ impl Study<'_> {
     fn difference(&self, known: &PlannedRunInfo, found: &Manifest) -> Option<String> {
         const NAMED: usize = 2;
         // The source of a law in Python is code, as that of a law in the catalog is.
-        let is_source = |it: &settings::Differing| it.key.starts_with("laws.") && it.key.ends_with(".sha256");
+        let is_source = |it: &settings::Differing| it.key.starts_with("external_laws.") && it.key.ends_with(".sha256");
         let settings = settings::differing(&found.resolved, &known.resolved).into_iter();
         let mut differing: Vec<String> = settings.filter(|it| !is_source(it)).map(|it| it.to_string()).collect();
         if found.label != known.label {
