@@ -69,9 +69,9 @@ class Results:
         reference = {run["point"]["scheme"] for run in summaries[0]["runs"]}
         self.newcomers = [arg for each in NEWCOMERS if each in reference for arg in ("--not-in-baseline", each)]
 
-    def score(self, *only: str) -> Scores:
+    def score(self, *filters: str) -> Scores:
         """All schemes, the best first, over the best of the first directory."""
-        chosen = [arg for each in only for arg in ("--only", each)]
+        chosen = [arg for each in filters for arg in ("--filter", each)]
         against = ["--baseline", str(self.directories[0]), *self.newcomers]
         made: list[Scores] = [said("score", str(each), *chosen, *against) for each in self.directories]
         scores = [one for each in made for one in each["scores"]]
