@@ -1,4 +1,4 @@
-"""Writes `narrows/tables.py` from the schema of scenario files: a class for each table.
+"""Writes `narrows/config.py` from the schema of scenario files: a class for each table.
 
 `python generate.py` prints the module; the tests hold the file to it.
 """
@@ -14,9 +14,9 @@ from typing import Any
 
 from narrows import _narrows
 
-HEAD = '''"""The tables of a scenario file as classes, one field a key.
+HEAD = '''"""Classes for the tables of a scenario file: one field a key.
 
-Made from the schema by `python generate.py > narrows/tables.py`; the file format's reference has the same words. A field that is
+Made from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same words. A field that is
 left out is left out of the file, and has the default that its table of the reference names. Times, rates and sizes are texts
 with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 """
@@ -26,10 +26,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from narrows import _renamed
 from narrows._table import Candidates, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+'''
+TAIL = '''
+
+if not TYPE_CHECKING:  # Type checkers would accept any name.
+
+    def __getattr__(name: str) -> object:
+        """Refuse a name that the module lacks."""
+        raise _renamed.no_name(__name__, name)
 '''
 
 Schema = dict[str, Any]
@@ -170,7 +179,7 @@ def module() -> str:
     """The text of the module."""
     writer = Writer()
     writer.write(json.loads(_narrows.schema()))
-    return HEAD + "\n\n" + "\n\n\n".join(writer.classes.values()) + "\n"
+    return HEAD + "\n\n" + "\n\n\n".join(writer.classes.values()) + "\n" + TAIL
 
 
 if __name__ == "__main__":

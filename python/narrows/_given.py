@@ -74,7 +74,7 @@ def _whole(name: str, value: Any, what: str, accepted: str) -> int:
     except TypeError:
         pass
     if name in {"seed", "seeds"} and isinstance(value, (list, tuple, range)):
-        accepted += f'; over={{"seed": {list(value)!r}}} runs seeds of your choice'
+        accepted += f'; vary={{"seed": {list(value)!r}}} runs seeds of your choice'
     raise TypeError(said(f"`{name}={value!r}` is no {what}", accepted))
 
 

@@ -17,15 +17,15 @@ import textwrap
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_origin, get_type_hints
 
-from narrows import _given, tables
+from narrows import _given, config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from narrows._narrows import Ack, LawPath, Loss, Timeout
+    from narrows._narrows import Ack, Loss, PathInfo, Timeout
 
     #: What a run's parameters, as JSON, make: what makes the law of a flow on a path.
-    Maker = Callable[[str], Callable[[LawPath], "LawBase"]]
+    Maker = Callable[[str], Callable[[PathInfo], "LawBase"]]
     #: A parameter of a law.
     Value = bool | int | float
 
@@ -56,7 +56,7 @@ class LawBase(ABC):
         super().__init_subclass__(**given)
         cls._texts = [_kept(cls, base) for base in _hashed(cls)]
 
-    def __init__(self, path: LawPath) -> None:  # noqa: B027
+    def __init__(self, path: PathInfo) -> None:  # noqa: B027
         """Begin a flow on `path`: `cwnd` is 10 packets by now, and the parameters are set."""
 
     @abstractmethod
@@ -100,23 +100,23 @@ class LawBase(ABC):
         return "\n\n".join(kept or _text(base) for base, kept in zip(bases, cls.__dict__["_texts"], strict=True))
 
 
-def declared(laws: Iterable[type[LawBase]]) -> dict[str, tables.ExternalLaw]:
+def declared(laws: Iterable[type[LawBase]]) -> dict[str, config.ExternalLaw]:
     """Return the table `laws` of a scenario that runs these laws.
 
     Raises `TypeError` for what is no law, and `OSError` for a law whose source Python does not know.
     """
-    made: dict[str, tables.ExternalLaw] = {}
+    made: dict[str, config.ExternalLaw] = {}
     for law in laws:
         _check(law)
         if law.__name__ in made:
             said = f"two laws are called {law.__name__}; rename one of them"
             raise TypeError(said)
         digest = hashlib.sha256(f"{law.__name__}\n{law.source()}".encode()).hexdigest()
-        made[law.__name__] = tables.ExternalLaw(language="Python", sha256=digest, params=dict(law.parameters()))
+        made[law.__name__] = config.ExternalLaw(language="Python", sha256=digest, params=dict(law.parameters()))
     return made
 
 
-def undeclared(written: Mapping[str, Any]) -> dict[str, tables.ExternalLaw]:
+def undeclared(written: Mapping[str, Any]) -> dict[str, config.ExternalLaw]:
     """Return tables that stand for the laws which a scenario file names and does not declare, so that the rest of it can be read.
 
     `written` holds its keys and values. Parameters are those that it sets.
@@ -142,7 +142,7 @@ def undeclared(written: Mapping[str, Any]) -> dict[str, tables.ExternalLaw]:
     if not isinstance(known, dict):
         return {}
     return {
-        name: tables.ExternalLaw(
+        name: config.ExternalLaw(
             language="Python",
             sha256="0" * 64,
             params={key: _like(values) for key, values in given.get(name, {}).items()},
@@ -168,10 +168,10 @@ def slow(laws: Iterable[type[LawBase]]) -> str:
 
 
 def _maker(law: type[LawBase]) -> Maker:
-    def of_run(params: str) -> Callable[[LawPath], LawBase]:
+    def of_run(params: str) -> Callable[[PathInfo], LawBase]:
         given = json.loads(params)
 
-        def of_flow(path: LawPath) -> LawBase:
+        def of_flow(path: PathInfo) -> LawBase:
             made = law.__new__(law)
             made.cwnd = 10 * path.mss
             for name, value in given.items():

@@ -31,10 +31,10 @@ class LawError(StudyError):
     time_ps: int | None
 
 @final
-class LawPath:
+class PathInfo:
     """Properties of a flow that its law knows before the first packet leaves."""
 
-    def __new__(cls, base_rtt: int, intra_rtt: int, line_rate: int, mss: int) -> LawPath: ...
+    def __new__(cls, base_rtt: int, intra_rtt: int, line_rate: int, mss: int) -> PathInfo: ...
     @property
     def base_rtt(self) -> int:
         """Picoseconds: round trip of a full packet and its acknowledgement with every queue empty."""
@@ -83,7 +83,7 @@ class Ack:
     def delivered(self) -> int:
         """Bytes acknowledged since the flow began, including these."""
     @property
-    def left(self) -> int | None:
+    def bytes_remaining(self) -> int | None:
         """Bytes of the flow not yet acknowledged, if its host knows the flow's size (`size_aware`); else None."""
     @property
     def delivered_at_send(self) -> int:
@@ -147,7 +147,7 @@ class Scenario:
         set: Sequence[tuple[str, str]],  # noqa: A002
         seed: int | None,
         scale: str | None,
-        over: Sequence[tuple[str, str]],
+        vary: Sequence[tuple[str, str]],
         seeds: int | None,
     ) -> Scenario: ...
     @property
@@ -188,7 +188,7 @@ class Metrics:
 
     def __new__(cls, summaries: Sequence[str], directories: Sequence[str | PathLike[str]] = ()) -> Metrics: ...
     def values(self, metric: str) -> tuple[list[float | None], list[str | None], str]: ...
-    def hold(self, check: str) -> list[bool | None]: ...
+    def check(self, check: str) -> list[bool | None]: ...
 
 def jobs(manifests: Sequence[str], summaries: Sequence[str]) -> Tables: ...
 def summaries(manifests: Sequence[str], summaries: Sequence[str]) -> Tables: ...
@@ -198,6 +198,7 @@ def as_written(text: str, origin: str) -> str: ...
 def text_of(path: str) -> str: ...
 def amount(text: str) -> tuple[float, str] | None: ...
 def nearest(name: str, names: Sequence[str]) -> str | None: ...
+def replacement(key: str, names: Sequence[str]) -> str | None: ...
 def toml_of(json: str) -> str: ...
 def drawing(json: str, origin: str) -> str: ...
 def pooled(directory: str | PathLike[str], names: Sequence[str]) -> str: ...
@@ -205,9 +206,9 @@ def check_reference(json: str, scenario: str) -> None: ...
 def score(
     directory: str | PathLike[str],
     names: Sequence[str],
-    cells: Sequence[str],
+    metrics: Sequence[str],
     reference: str | None = None,
-    newcomers: Sequence[str] = (),
+    not_in_baseline: Sequence[str] = (),
 ) -> str: ...
 def mean(values: Sequence[float]) -> tuple[float, float | None] | None: ...
 def import_files(words: Sequence[str], *, base: tuple[str, str] | None, written: bool) -> tuple[str, str | None, list[str]]: ...
@@ -224,10 +225,10 @@ def run_study(
     take: Sequence[str | PathLike[str]],
     runs_missing: bool,
     threads: int | None,
-    anew: bool,
-    checked: bool,
+    force: bool,
+    check_invariants: bool,
     replay: str,
     tell: Callable[[str], Any],
     show: Callable[[int, int, list[float]], Any],
-    laws: Mapping[str, Callable[[str], Callable[[LawPath], Any]]],
+    laws: Mapping[str, Callable[[str], Callable[[PathInfo], Any]]],
 ) -> tuple[list[str], list[str]]: ...

@@ -23,58 +23,58 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Settings of a sweep beside its scenario, the same on every machine."""
+class SweepSettings:
+    """Settings of a sweep in addition to its scenario, the same on every machine."""
 
     schemes: tuple[str, ...] = ()
     set: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
     seeds: int | None = None
     scale: str | None = None
-    over: dict[str, Any] = field(default_factory=dict)
-    checked: bool = False
+    vary: dict[str, Any] = field(default_factory=dict)
+    check_invariants: bool = False
     laws: tuple[type[LawBase], ...] = ()
 
     def read(self, scenario: Scenario) -> _narrows.Scenario:
         """Returns the scenario with these settings, as the native part reads it. Raises `ScenarioError` when it is wrong."""
-        return scenario.read(set=self.set, seed=self.seed, scale=self.scale, over=self.over, seeds=self.seeds)
+        return scenario.read(set=self.set, seed=self.seed, scale=self.scale, vary=self.vary, seeds=self.seeds)
 
 
 def sweep(
     scenario: Scenario,
     out: Path | None,
-    asked: Asked,
+    settings: SweepSettings,
     *,
     shard: str | None = None,
     only: Sequence[str] = (),
     merge: Iterable[str | Path] | None = None,
     threads: int | None = None,
-    anew: bool = False,
+    force: bool = False,
     progress: bool | watching.Progress = True,
 ) -> Results:
     """Does the runs of a sweep, or puts the results of its parts together; the arguments are those of `study.sweep`."""
-    scenario = with_laws(scenario, asked.laws)
-    read = asked.read(scenario)
+    scenario = with_laws(scenario, settings.laws)
+    read = settings.read(scenario)
     target = default_out(read.name, shard) if out is None else out
     watch = watching.of_here(progress)
-    if asked.laws and merge is None:
-        watch.tell(_laws.slow(asked.laws))
+    if settings.laws and merge is None:
+        watch.tell(_laws.slow(settings.laws))
     try:
         warnings, broken = _narrows.run_study(
             read,
             target,
-            schemes=list(asked.schemes),
+            schemes=list(settings.schemes),
             shard=shard,
             only=list(only),
             take=[os.fspath(part) for part in merge or ()],
             runs_missing=merge is None,
             threads=threads,
-            anew=anew,
-            checked=asked.checked,
-            replay=_replay(scenario, target, asked),
+            force=force,
+            check_invariants=settings.check_invariants,
+            replay=_replay(scenario, target, settings),
             tell=watch.tell,
             show=watch.show,
-            laws=_laws.makers(asked.laws),
+            laws=_laws.makers(settings.laws),
         )
     finally:
         watch.end()
@@ -91,19 +91,19 @@ def default_out(name: str, shard: str | None = None) -> Path:
     return Path("out") / (name if shard is None else f"{name}-{shard.replace('/', '-of-')}")
 
 
-def _replay(scenario: Scenario, target: Path, asked: Asked) -> str:
-    """Returns the call that gives the results again. The report shows the whole scenario beside it."""
+def _replay(scenario: Scenario, target: Path, settings: SweepSettings) -> str:
+    """Returns the call that gives the results again. The report also shows the complete scenario."""
     given: Mapping[str, Any] = {
         "out": str(target),
-        "schemes": list(asked.schemes),
-        "set": asked.set,
-        "seed": asked.seed,
-        "seeds": asked.seeds,
-        "scale": asked.scale,
-        "over": asked.over,
+        "schemes": list(settings.schemes),
+        "set": settings.set,
+        "seed": settings.seed,
+        "seeds": settings.seeds,
+        "scale": settings.scale,
+        "vary": settings.vary,
     }
     file = str(scenario.source or f"{scenario.name}.toml")
     words = [repr(file)] + [f"{name}={value!r}" for name, value in given.items() if value]
-    brought = ", ".join(law.__name__ for law in asked.laws)
-    words += [f"laws=[{brought}]"] if brought else []
+    names = ", ".join(law.__name__ for law in settings.laws)
+    words += [f"laws=[{names}]"] if names else []
     return f"narrows.run({', '.join(words)})"

@@ -47,8 +47,7 @@ class Table:
     def _no_field(cls, name: str) -> str:
         names = sorted(_fields(cls))
         what = f"`{cls.__name__}` has no field `{name}`; its fields are {', '.join(names)}"
-        near = _narrows.nearest(name, names)
-        return said(what, f"did you mean `{near}`?" if near else "")
+        return said(what, _meant(name, names))
 
     @classmethod
     def fields_by_key(cls) -> dict[str, str]:
@@ -78,9 +77,8 @@ class Table:
         unknown = [key for key in given if key not in names]
         if unknown:
             known = sorted(names)
-            near = _narrows.nearest(unknown[0], known)
             what = f"a table `{cls.__name__}` has no key `{unknown[0]}`; its keys are {', '.join(known)}"
-            raise wrong(what, f"did you mean `{near}`?" if near else "")
+            raise wrong(what, _meant(unknown[0], known))
         fields = {names[key]: cls._typed(names[key], value) for key, value in given.items()}
         return cls(**fields)
 
@@ -92,6 +90,14 @@ class Table:
     def replace(self: T, **changes: Any) -> T:
         """Return a copy with other values in some fields."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """Return the help for a name that is not among those of a table: its new name, or the nearest one."""
+    if new := _narrows.replacement(name, names):
+        return f"renamed to `{new}`"
+    near = _narrows.nearest(name, names)
+    return f"did you mean `{near}`?" if near else ""
 
 
 #: The names of the fields of tables' classes.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows import _given, _narrows, _runs
 from narrows import progress as watching
-from narrows._runs import Asked
+from narrows._runs import SweepSettings
 from narrows._words import ended, pair, value_of
 from narrows.results import Results
 from narrows.scenario import Scenario
@@ -43,23 +43,23 @@ _RETRIES = 5
 def sweep(
     scenario: Scenario,
     out: Path,
-    asked: Asked,
+    settings: SweepSettings,
     *,
     address: str,
-    anew: bool,
+    force: bool,
     progress: bool | watching.Progress,
     tasks: int | None = None,
 ) -> Results:
     """Do a sweep on the cluster at `address` (`ray://HOST:PORT`), or with `"ray"` on the one that Ray finds or begins here."""
     if address != "ray" and not address.startswith("ray://"):
-        said = f'expected on="ray" or on="ray://HOST:PORT", found {address!r}'
+        said = f'expected cluster="ray" or cluster="ray://HOST:PORT", found {address!r}'
         raise ValueError(said)
     try:
         import ray
     except ModuleNotFoundError:
-        raise _given.needs("Ray", 'on="ray"') from None
-    if anew and out.exists():
-        said = f"`{out}` is there; choose another directory for a sweep that is done anew"
+        raise _given.needs("Ray", 'cluster="ray"') from None
+    if force and out.exists():
+        said = f"`{out}` exists; choose another directory to repeat a sweep with `force`"
         raise FileExistsError(said)
     if not ray.is_initialized():
         ray.init(address=None if address == "ray" else address, log_to_driver=False, logging_level=logging.ERROR)
@@ -68,7 +68,7 @@ def sweep(
 
         def merged() -> Results:
             """Put together what is there."""
-            return _runs.sweep(scenario, out, asked, merge=_whole(parts), progress=False)
+            return _runs.sweep(scenario, out, settings, merge=_whole(parts), progress=False)
 
         try:
             results = merged()
@@ -78,7 +78,7 @@ def sweep(
             count = max(1, min(len(error.missing), tasks or _MOST_TASKS))
             groups = [error.missing[first::count] for first in range(count)]
             try:
-                _gather(ray, scenario, asked, groups, parts, watch)
+                _gather(ray, scenario, settings, groups, parts, watch)
             finally:
                 watch.end()
             results = merged()
@@ -118,16 +118,16 @@ def _whole(parts: Path) -> list[Path]:
 def _gather(
     ray: Any,
     scenario: Scenario,
-    asked: Asked,
+    settings: SweepSettings,
     groups: list[list[str]],
     parts: Path,
     watch: watching.Progress,
 ) -> None:
     """Have groups of runs done, and put the results of each in a directory of its own as they come."""
     # The files that the scenario names lie beside it, and workers may be on other machines.
-    toml, inputs = scenario.to_toml(), ray.put(_inputs(scenario, asked))
+    toml, inputs = scenario.to_toml(), ray.put(_inputs(scenario, settings))
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_some)
-    waiting = {task.remote(toml, scenario.name, inputs, asked, group): len(group) for group in groups}
+    waiting = {task.remote(toml, scenario.name, inputs, settings, group): len(group) for group in groups}
     of = sum(waiting.values())
     failed: list[_Failure] = []
     try:
@@ -182,7 +182,7 @@ class _Failure:
 
 
 def _some(
-    toml: str, name: str, inputs: tuple[int, dict[str, bytes]], asked: Asked, runs: list[str]
+    toml: str, name: str, inputs: tuple[int, dict[str, bytes]], settings: SweepSettings, runs: list[str]
 ) -> tuple[bytes, _Failure | None]:
     """Do some runs in a directory of their own. Return the directory packed, and what failed. A task."""
     depth, files = inputs
@@ -196,7 +196,7 @@ def _some(
         scenario = Scenario.from_toml(toml, source=root / f"{name}.toml")
         out, error = Path(directory) / "results", None
         try:
-            _runs.sweep(scenario, out, asked, only=runs, threads=1, progress=False)
+            _runs.sweep(scenario, out, settings, only=runs, threads=1, progress=False)
         except _narrows.StudyError as failure:
             error = _Failure.of(failure)
         packed = io.BytesIO()
@@ -214,9 +214,9 @@ def _unpack(packed: bytes, place: Path) -> None:
         (Path(directory) / "whole").rename(place)
 
 
-def _inputs(scenario: Scenario, asked: Asked) -> tuple[int, dict[str, bytes]]:
+def _inputs(scenario: Scenario, settings: SweepSettings) -> tuple[int, dict[str, bytes]]:
     """Return the files that a scenario names, by their names beside it, and how far out of its directory they lie."""
-    read = asked.read(scenario)
+    read = settings.read(scenario)
     read.check()
     beside = Path(scenario.source or ".").parent
     files = {os.path.relpath(path, beside): content for path, content in read.inputs()}
@@ -246,20 +246,20 @@ def main(words: list[str]) -> int:
 
 
 def _swept(args: argparse.Namespace) -> int:
-    asked = Asked(
+    settings = SweepSettings(
         schemes=tuple(args.scheme),
         set={key: value_of(value) for key, value in map(pair, args.set)},
         seed=args.seed,
         seeds=args.seeds,
         scale=args.scale,
-        over=_once(args.over),
-        checked=args.checked,
+        vary=_once(args.vary),
+        check_invariants=args.check_invariants,
     )
     scenario = Scenario.load(args.scenario)
     out = Path(args.out) if args.out else _runs.default_out(scenario.name)
     address = "ray" if args.ray == "local" else args.ray
     try:
-        results = sweep(scenario, out, asked, address=address, anew=False, progress=True, tasks=args.tasks)
+        results = sweep(scenario, out, settings, address=address, force=False, progress=True, tasks=args.tasks)
     except Exception as error:
         # What Ray itself says: a worker that dies each time, a cluster that is gone.
         if not type(error).__module__.startswith("ray"):
@@ -272,10 +272,10 @@ def _swept(args: argparse.Namespace) -> int:
 
 def _once(given: list[str]) -> dict[str, str]:
     """Return keys and their values, as the command line takes them. Raises `ValueError` for a key that is there twice."""
-    over: dict[str, str] = {}
+    varied: dict[str, str] = {}
     for key, values in map(pair, given):
-        if key in over:
+        if key in varied:
             said = f"`{key}` is varied twice: give all of its values at once, with commas between them"
             raise ValueError(said)
-        over[key] = values
-    return over
+        varied[key] = values
+    return varied

@@ -1,4 +1,4 @@
-"""Fronts: schemes by what they are for two kinds of flows, and which no other one beats at both."""
+"""Pareto fronts: the scores of schemes for two kinds of flows, and the schemes that no other one dominates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from narrows import _renamed
 from narrows._canvas import COLOURS, STYLES, canvas, doubt, matplotlib, warned
 from narrows.results import Results
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
-#: Where a label may stand, in points from its dot, and which of its sides is there: the first place that is free.
+#: Offsets of a label from its dot in points, with its alignment; the first free one is used.
 PLACES = (
     (5, 2, "left", "bottom"),
     (5, 0, "left", "center"),
@@ -36,13 +37,13 @@ PLACES = (
 )
 
 
-#: How far the axes go beyond the outermost schemes.
+#: Factor by which the axes extend beyond the outermost schemes.
 MARGIN = 1.3
 
 
 @dataclass(frozen=True)
 class Place:
-    """A scheme's two scores, of which less is better."""
+    """A scheme with its two scores; less is better."""
 
     label: str
     x: float
@@ -54,23 +55,24 @@ def places(
     *,
     x: str = "intra",
     y: str = "inter",
-    against: str | Path | None = None,
-    cells: Iterable[str] = (),
-    newcomers: Iterable[str] = (),
+    baseline: str | Path | None = None,
+    metrics: Iterable[str] = (),
+    not_in_baseline: Iterable[str] = (),
 ) -> list[Place]:
-    """Return each scheme's scores over the cells of two kinds of flows.
+    """Return each scheme's scores over the metrics of two kinds of flows.
 
-    `x` and `y` are how the names of size bins or classes begin. `against`, `cells` and `newcomers` are as in `Results.score`.
+    `x` and `y` are the first words of names of size bins or classes. `baseline`, `metrics` and `not_in_baseline` are as in
+    `Results.score`.
 
-    Raises `ValueError` where a kind of flows has no cell, or there is no score.
+    Raises `ValueError` if a kind of flows has no metric, or without a score.
     """
-    scored = results._scored(against, cells, newcomers)
-    metrics: list[str] = scored["reference"]["cells"]
+    scored = results._scored(baseline, metrics, not_in_baseline)
+    cells: list[str] = scored["reference"]["cells"]
     kinds = {}
     for kind in (x, y):
-        kinds[kind] = [place for place, metric in enumerate(metrics) if re.search(rf"\b{re.escape(kind)}(_|\b)", metric)]
+        kinds[kind] = [place for place, cell in enumerate(cells) if re.search(rf"\b{re.escape(kind)}(_|\b)", cell)]
         if not kinds[kind]:
-            said = f"no cell is of flows `{kind}`; there are {', '.join(metrics)}"
+            said = f"no cell is of flows `{kind}`; there are {', '.join(cells)}"
             raise ValueError(said)
 
     def g(score: dict[str, Any], kind: str) -> float:
@@ -81,7 +83,7 @@ def places(
 
 
 def unbeaten(all_of_them: Sequence[Place]) -> list[Place]:
-    """Return those to which no other one is at least equal at both and better at one, by x."""
+    """Return the places that no other one dominates, in order of x."""
 
     def beats(a: Place, b: Place) -> bool:
         return a.x <= b.x and a.y <= b.y and (a.x < b.x or a.y < b.y)
@@ -89,31 +91,32 @@ def unbeaten(all_of_them: Sequence[Place]) -> list[Place]:
     return sorted((place for place in all_of_them if not any(beats(other, place) for other in all_of_them)), key=lambda it: it.x)
 
 
-def front(
+@_renamed.arguments
+def pareto_front(
     results: Results | str | Path,
     *,
     x: str = "intra",
     y: str = "inter",
-    against: str | Path | None = None,
-    cells: Iterable[str] = (),
-    newcomers: Iterable[str] = (),
+    baseline: str | Path | None = None,
+    metrics: Iterable[str] = (),
+    not_in_baseline: Iterable[str] = (),
     style: str = "screen",
     title: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
 ) -> Figure:
-    """Draw the schemes by two scores, and the Pareto front: the schemes that no other one beats at both.
+    """Draw the schemes by two scores, and the Pareto front: the schemes that no other one dominates.
 
-    A score is the geometric mean over cells of a kind of flows of the ratio to the best scheme of the cell, as in
-    `Results.score`; less is better. `x` and `y` are how the names of size bins or classes begin: by default flows inside are on
-    the x axis, flows across on the y axis. Both axes are logarithmic. `against`, `cells` and `newcomers` are as in `Results.score`,
-    and `style` is as in `plot`.
+    A score is the geometric mean, over the metrics of one kind of flows, of the ratio to the best scheme of each metric, as in
+    `Results.score`; less is better. `x` and `y` are the first words of names of size bins or classes: by default, intra flows
+    are on the x axis and inter flows on the y axis. Both axes are logarithmic. `baseline`, `metrics` and `not_in_baseline` are
+    as in `Results.score`, and `style` is as in `plot`.
 
-    Raises `ValueError` where a kind of flows has no cell, or there is no score.
+    Raises `ValueError` if a kind of flows has no metric, or without a score.
     """
     matplotlib()
     results = results if isinstance(results, Results) else Results(results)
-    found = places(results, x=x, y=y, against=against, cells=cells, newcomers=newcomers)
+    found = places(results, x=x, y=y, baseline=baseline, metrics=metrics, not_in_baseline=not_in_baseline)
     with canvas(1, columns=1, style=style, title=title) as (figure, (axes,)):
         best = unbeaten(found)
         axes.set_xscale("log")
@@ -133,14 +136,14 @@ def front(
 
 
 def _step(axes: Axes, best: Sequence[Place]) -> None:
-    """Draw a line that divides what some scheme beats from the rest, to the ends of the axes."""
+    """Draw the boundary of the dominated region, to the ends of the axes."""
     xs, ys = [place.x for place in best], [place.y for place in best]
     line = ([xs[0], *xs, axes.get_xlim()[1]], [axes.get_ylim()[1], *ys, ys[-1]])
     axes.plot(*line, drawstyle="steps-post", color=COLOURS[0], alpha=0.5, zorder=1)
 
 
 def _ticks(axes: Axes) -> None:
-    """Numbers that people read, on axes of less than a decade or more."""
+    """Label axes with plain numbers, also if they span less than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis in (axes.xaxis, axes.yaxis):
@@ -150,13 +153,13 @@ def _ticks(axes: Axes) -> None:
 
 
 def _distance(box: Bbox, dot: tuple[float, ...]) -> float:
-    """From a dot to the line of a label, at half its height."""
+    """Distance from a dot to the middle line of a label."""
     x, y = dot
     return math.hypot(max(box.x0 - x, x - box.x1, 0.0), y - (box.y0 + box.y1) / 2)
 
 
 def _label(figure: Figure, axes: Axes, found: Sequence[Place], best: Sequence[Place], size: float) -> None:
-    """Write each scheme's label beside its dot, where it hides nothing and is nearer to no other dot if there is such a place."""
+    """Write each scheme's label next to its dot, if possible without overlap and farther from all other dots."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 

@@ -134,7 +134,7 @@ class Panel:
 
     def values(self, expression: str) -> tuple[dict[tuple[str, Any, int], float | None], str]:
         """The values of an expression by scheme, place and seed, and their unit."""
-        values, _, unit = self.results.of(self.runs).measured(expression)
+        values, _, unit = self.results.subset(self.runs).measured(expression)
         made: dict[tuple[str, Any, int], float | None] = {}
         x = self.spec["x"]
         for run, value in zip(self.runs, values, strict=True):

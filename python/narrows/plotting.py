@@ -173,7 +173,7 @@ def _front(args: SimpleNamespace, chosen: Results, shared: dict[str, Any]) -> Fi
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        return fronts.front(chosen, against=args.baseline, newcomers=args.not_in_baseline, ylabel=ylabel, **shared)
+        return fronts.pareto_front(chosen, baseline=args.baseline, not_in_baseline=args.not_in_baseline, ylabel=ylabel, **shared)
 
 
 def _chosen(directory: str, only: list[str]) -> Results:
@@ -182,7 +182,7 @@ def _chosen(directory: str, only: list[str]) -> Results:
     for key, text in map(pair, only):
         wanted.setdefault(key, []).append(text)
     results = Results(directory)
-    return results.of(_choice.chosen(results.runs, wanted))
+    return results.subset(_choice.chosen(results.runs, wanted))
 
 
 def save(figure: Figure, path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""From a law in Python to the same law in Rust: its skeleton, and a test that replays what the one in Python did."""
+"""Conversion of a law in Python to Rust: a skeleton, and a test that replays the inputs of the law in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _laws, _narrows, tables
+from narrows import _laws, _narrows, config
 from narrows._table import plain
 from narrows.scenario import Scenario, with_laws
 
@@ -41,13 +41,13 @@ def law_to_rust(
     class; the last word of a whole number's name says its unit (`_ns`, `_bytes`, `_bps`). Each method has its Python beside it.
     `name` is the law's name in files, by default the class's in small letters with hyphens.
 
-    The test `does_what_the_law_in_python_did` fails until the law is written. It replays what the law in Python was told in a
-    run of `scenario` (by default four flows through one marking port), and compares what the two permit after each of the first
-    `events` events of one of the law's objects: of all of them that of the most events. It is the run at the scenario's first
-    point, with the first scheme that names the class, all of whose flows run it with the class's own parameters.
+    The test `does_what_the_law_in_python_did` fails until the law is written. It replays the events of the law in Python in a run
+    of `scenario` (by default four flows through one marking port), and compares the limits of the two after each of the first
+    `events` events of one of the law's objects: the one with the most events. The run is at the scenario's first point, with
+    the first scheme that names the class; all of its flows run the class with its own parameters.
 
-    Raises `ScenarioError` where that cannot be or files cannot be written, `LawError` where the law fails in the run, `TypeError`
-    for what is no law or for a wrong parameter, and `OSError` where Python does not know the source.
+    Raises `ScenarioError` if that is impossible or files cannot be written, `LawError` if the law fails in the run, `TypeError`
+    for a class that is not a law or for an invalid parameter, and `OSError` if Python does not know the source.
     """
     fixture = recorded(cls, scenario, events)
     draft = {
@@ -62,13 +62,13 @@ def law_to_rust(
 
 
 def recorded(cls: type[LawBase], scenario: Scenario | None = None, events: int = 2000) -> str:
-    """Return what a law was told in a run, and what it permitted, as the replay in Rust reads it."""
+    """Return the events of a law in a run and its limits after each, as the replay in Rust reads them."""
     logs: list[_Log] = []
 
-    def maker(params: str) -> Callable[[_narrows.LawPath], Any]:
+    def maker(params: str) -> Callable[[_narrows.PathInfo], Any]:
         of_flow = _laws.makers([cls])[cls.__name__](params)
 
-        def of_path(path: _narrows.LawPath) -> _Recorder:
+        def of_path(path: _narrows.PathInfo) -> _Recorder:
             log = _Log(path, events)
             logs.append(log)
             return _Recorder(of_flow(path), log)
@@ -87,36 +87,37 @@ def recorded(cls: type[LawBase], scenario: Scenario | None = None, events: int =
             take=[],
             runs_missing=True,
             threads=1,
-            anew=True,
-            checked=False,
+            force=True,
+            check_invariants=False,
             replay="",
             tell=lambda _: None,
             show=lambda *_: None,
-            external_laws={cls.__name__: maker},
+            laws={cls.__name__: maker},
         )
     longest = max(logs, key=lambda log: len(log.lines))
-    head = f"# {cls.__name__} in Python, SHA-256 {(traced.laws or {})[cls.__name__].sha256}: what it was told | window, pace.\n"
-    head += "# Times are in ps, data is in bytes, paces are in bits a second.\n"
+    digest = (traced.external_laws or {})[cls.__name__].sha256
+    head = f"# {cls.__name__} in Python, SHA-256 {digest}: event | window, pacing rate.\n"
+    head += "# Times are in ps, data is in bytes, rates are in bits a second.\n"
     return head + "".join(f"{line}\n" for line in longest.lines)
 
 
 @dataclass
 class _Log:
-    """What one flow's law was told, and what it permitted."""
+    """Events of one flow's law, with its limits after each."""
 
-    path: _narrows.LawPath
+    path: _narrows.PathInfo
     most: int
     lines: list[str] = field(default_factory=list)
 
-    def note(self, of: LawBase, *told: object) -> None:
+    def note(self, of: LawBase, *event: object) -> None:
         """Add an event, if there is room for it."""
         if len(self.lines) <= self.most:
             pace = "-" if of.pacing_rate is None else math.floor(of.pacing_rate)
-            self.lines.append(f"{' '.join(map(str, told))} | {math.floor(of.cwnd)} {pace}")
+            self.lines.append(f"{' '.join(map(str, event))} | {math.floor(of.cwnd)} {pace}")
 
 
 class _Recorder:
-    """A law, and somebody who writes down what it is told."""
+    """Law that forwards its events to another one, and logs them."""
 
     def __init__(self, of: LawBase, log: _Log) -> None:
         self.law = of
@@ -134,11 +135,11 @@ class _Recorder:
 
     def on_ack(self, ack: _narrows.Ack) -> None:
         self.law.on_ack(ack)
-        told = [ack.now, ack.sent_at, ack.rtt, ack.acked, ack.marked, ack.in_flight, ack.delivered, ack.delivered_at_send]
-        told += [ack.delivered_time_at_send, ack.send_elapsed, int(ack.app_limited)]
-        if ack.left is not None:
-            told.append(ack.left)
-        self.log.note(self.law, "ack", *told)
+        event = [ack.now, ack.sent_at, ack.rtt, ack.acked, ack.marked, ack.in_flight, ack.delivered, ack.delivered_at_send]
+        event += [ack.delivered_time_at_send, ack.send_elapsed, int(ack.app_limited)]
+        if ack.bytes_remaining is not None:
+            event.append(ack.bytes_remaining)
+        self.log.note(self.law, "ack", *event)
 
     def on_loss(self, loss: _narrows.Loss) -> None:
         self.law.on_loss(loss)
@@ -155,14 +156,14 @@ def _traced(cls: type[LawBase], scenario: Scenario | None) -> Scenario:
         return Scenario(
             name="traced",
             stop="200ms",
-            topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
-            port=tables.Port(buffer="100KB", ecn=tables.StepMarking(step="50KB")),
-            schemes={"traced": tables.Scheme(law=cls.__name__)},
-            traffic=[tables.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="12MB")],
+            topology=config.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
+            port=config.Port(buffer="100KB", ecn=config.StepMarking(step="50KB")),
+            schemes={"traced": config.Scheme(law=cls.__name__)},
+            traffic=[config.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="12MB")],
         )
-    schemes = [tables.Scheme.from_dict(plain(scheme)) for scheme in scenario.schemes.values()]
+    schemes = [config.Scheme.from_dict(plain(scheme)) for scheme in scenario.schemes.values()]
     found = [scheme for scheme in schemes if cls.__name__ in {scheme.law, scheme.intra, scheme.inter}]
-    scheme = found[0] if found else tables.Scheme()
+    scheme = found[0] if found else config.Scheme()
     return scenario.replace(schemes={"traced": scheme.replace(law=cls.__name__, intra=None, inter=None, params=None)})
 
 

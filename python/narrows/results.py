@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from narrows import _choice, _given, _narrows
+from narrows import _choice, _given, _narrows, _renamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ _WITHOUT_ROWS = {
     "pauses": "it has the pauses of sampled ports (PFC), and there was none",
 }
 #: Tables of a run. A file of another name is no table of results.
-_TABLES = ("flows", "ports", "rates", "switches", "pauses")
+_TABLES = ("flows", "port_samples", "flow_samples", "switches", "pauses")
 #: Classes of flows: inside a datacenter, and between two.
 CLASSES = ("intra", "inter")
 
@@ -164,7 +164,7 @@ def _polars() -> ModuleType:
     return polars
 
 
-class Run:
+class Run(_renamed.Attributes):
     """One run: a scheme at a point, with a seed."""
 
     def __init__(self, directory: Path) -> None:
@@ -251,14 +251,14 @@ class Run:
         return self.table("flows")
 
     @property
-    def ports(self) -> Table:
+    def port_samples(self) -> Table:
         """Samples of queues over time, where the scenario samples them."""
-        return self.table("ports")
+        return self.table("port_samples")
 
     @property
-    def rates(self) -> Table:
+    def flow_samples(self) -> Table:
         """Samples of flows over time, where the scenario samples them."""
-        return self.table("rates")
+        return self.table("flow_samples")
 
     @property
     def jobs(self) -> Table:
@@ -288,8 +288,8 @@ class Run:
         return f"Run({self.name}, seed {self.seed})"
 
 
-class Results:
-    """The results of a scenario's runs: a directory, the same that the `narrows` command writes and reads."""
+class Results(_renamed.Attributes):
+    """The results of a scenario's runs, in a directory as the `narrows` command writes and reads it."""
 
     def __init__(self, directory: str | Path) -> None:
         """Open a directory of whole results. Raises `FileNotFoundError` when it has none."""
@@ -330,7 +330,7 @@ class Results:
         In a name, keys may be shortened to their last parts: `uno,load=0.4` for `uno,traffic.0.load=0.4`.
         """
         if isinstance(name, slice):
-            return self.of(self.runs[name])
+            return self.subset(self.runs[name])
         if not isinstance(name, str):
             number = operator.index(name)
             if not -len(self) <= number < len(self):
@@ -357,15 +357,15 @@ class Results:
 
         A key is one of the grid, in full or by its end, as in `select(load=0.4)` and `select(**{"traffic.0.load": 0.4})`; a column
         of the tables (`port.buffer_bytes`); or any other key of the scenario. A text may have a unit. `variant=None` has the grid
-        without its variants. `of` takes any choice of runs, as in `results.of(run for run in results if run.scheme != "cubic")`.
+        without its variants. `subset` takes any runs, as in `results.subset(run for run in results if run.scheme != "cubic")`.
 
         Raises `ScenarioError`, a `ValueError`, for a key or a value that no run has. It lists those that exist.
         """
         wanted = {key: value for key, value in (("scheme", scheme), ("seed", seed)) if value is not None}
-        return self.of(_choice.chosen(self.runs, {**wanted, **point}))
+        return self.subset(_choice.chosen(self.runs, {**wanted, **point}))
 
-    def of(self, runs: Iterable[Run]) -> Results:
-        """Return the results of some of its runs alone: tables, summaries, metrics and the report are of these."""
+    def subset(self, runs: Iterable[Run]) -> Results:
+        """Return the results of some of the runs: tables, summaries, metrics and the report include only these."""
         chosen = copy.copy(self)
         chosen.__dict__.pop("summary", None)
         chosen.runs = list(runs)
@@ -383,14 +383,14 @@ class Results:
         return self.table("flows")
 
     @property
-    def ports(self) -> Table:
+    def port_samples(self) -> Table:
         """Samples of queues over time, of all runs."""
-        return self.table("ports")
+        return self.table("port_samples")
 
     @property
-    def rates(self) -> Table:
+    def flow_samples(self) -> Table:
         """Samples of flows over time, of all runs."""
-        return self.table("rates")
+        return self.table("flow_samples")
 
     @property
     def summaries(self) -> Table:
@@ -418,9 +418,10 @@ class Results:
         return _table(self.runs, name, columns, class_)
 
     def scan(self, name: str = "flows") -> pl.LazyFrame:
-        """Return a table of all runs as a lazy frame of Polars, which must be installed: `flows`, `ports`, `rates`, `summaries`.
+        """Return a table of all runs as a lazy frame of Polars, which must be installed.
 
-        A query reads only the columns and rows that it needs.
+        `name` is `flows`, `port_samples`, `flow_samples`, `switches`, `pauses` or `summaries`. A query reads only the columns
+        and rows that it needs.
         """
         return (self.summaries if name == "summaries" else self.table(name)).scan()
 
@@ -432,9 +433,9 @@ class Results:
         """Return a metric of each run, why a run has no value of it, and the unit."""
         return self._metrics.values(metric)
 
-    def hold(self, check: str) -> list[bool | None]:
-        """Say of each run whether comparisons such as `p99(intra.slowdown) <= 5` hold; None where there is no value."""
-        return self._metrics.hold(check)
+    def check(self, check: str) -> list[bool | None]:
+        """Return whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; None if a run lacks a value."""
+        return self._metrics.check(check)
 
     def pooled(self) -> list[dict[str, Any]]:
         """Return quantiles of the slowdown over all seeds together: a row a point, class of flows and scheme.
@@ -447,30 +448,33 @@ class Results:
         parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory, self._names))
         return [{"point": part["point"], **row} for part in parts for row in part["rows"]]
 
+    @_renamed.arguments
     def score(
-        self, against: str | Path | None = None, *, cells: Iterable[str] = (), newcomers: Iterable[str] = ()
+        self, baseline: str | Path | None = None, *, metrics: Iterable[str] = (), not_in_baseline: Iterable[str] = ()
     ) -> list[dict[str, Any]]:
         """Return the schemes' scores, the best first: dictionaries with `label`, `g`, `interval`, `w` and `ratios`.
 
-        `against` is a file that `narrows score --save-baseline` made; without it, the best of these schemes in each of `cells` counts,
-        metrics of which less is better, such as `"p99(inter.slowdown)"`. By default these are the median and the p99 of the
-        slowdown of each size bin, or of each class; a warning names what has no flows. The `newcomers`, schemes by name, do
-        not count there, so their scores may be under 1. Raises `ValueError` where there is no
-        score: a run without a value, or other points or seeds than the reference's.
+        `baseline` is a file from `narrows score --save-baseline`; without it, each of `metrics` is compared with the best of these
+        schemes. Metrics are such that less is better, as `"p99(inter.slowdown)"`. By default these are the median and the p99 of
+        the slowdown of each size bin, or of each class; a warning names those without flows. The best are taken without the
+        schemes of `not_in_baseline`, which may therefore score below 1.
+
+        Raises `ValueError` without a score: a run lacks a value, or points or seeds differ from the baseline's.
         """
-        scores: list[dict[str, Any]] = self._scored(against, cells, newcomers)["scores"]
+        scores: list[dict[str, Any]] = self._scored(baseline, metrics, not_in_baseline)["scores"]
         return scores
 
-    def _scored(self, against: str | Path | None, cells: Iterable[str], newcomers: Iterable[str]) -> dict[str, Any]:
+    def _scored(self, baseline: str | Path | None, metrics: Iterable[str], not_in_baseline: Iterable[str]) -> dict[str, Any]:
         """Return the scores and their reference."""
         reference = None
-        if against is not None:
-            reference = _narrows.as_written(_narrows.text_of(str(against)), str(against))
-        cells, newcomers = _given.names("cells", cells), _given.names("newcomers", newcomers)
-        made = _narrows.score(self.directory, self._names, cells, reference, newcomers)
+        if baseline is not None:
+            reference = _narrows.as_written(_narrows.text_of(str(baseline)), str(baseline))
+        metrics = _given.names("metrics", metrics)
+        not_in_baseline = _given.names("not_in_baseline", not_in_baseline)
+        made = _narrows.score(self.directory, self._names, metrics, reference, not_in_baseline)
         scored: dict[str, Any] = json.loads(made)
         for why in scored["without"]:
-            warnings.warn(why, stacklevel=3)
+            warnings.warn(why, stacklevel=4)
         return scored
 
     @property

@@ -21,7 +21,7 @@ Samples = dict[str, tuple[list[float], list[float]]]
 SAMPLED = re.compile(r'(?P<what>\w+)\(["\'](?P<of>[^"\']*)["\'](?:,\s*(?P<start>[^,]+),\s*(?P<end>[^,]+))?\)')
 OF_FLOWS = re.compile(r"(?P<of>all|intra|inter)\.(?P<what>fct|slowdown)")
 
-#: The column of `ports` that a word of claims asks for.
+#: The column of `port_samples` that a word of claims asks for.
 COLUMNS = {
     "queue": "queue_bytes",
     "phantom": "phantom_bytes",
@@ -67,7 +67,7 @@ def _over_time(run: Run, what: str, places: str) -> tuple[Samples, str]:
     if what not in COLUMNS:
         said = f"`{what}`: expected one of rate, buffer, {', '.join(COLUMNS)}"
         raise ValueError(said)
-    rows = _frame(run, "ports")
+    rows = _frame(run, "port_samples")
     if places == "receiver":
         fits = rows["receiver"].to_list()
     elif places.startswith("class:"):
@@ -101,7 +101,7 @@ CLASSES = {"intra": "inside a datacenter", "inter": "between datacenters"}
 
 def _rates(run: Run, which: str) -> Samples:
     """The rates of flows between every two samples."""
-    rows = _frame(run, "rates")
+    rows = _frame(run, "flow_samples")
     first, _, end = which.partition("..")
     made = {}
     for (flow,), part in rows.group_by(["flow"], maintain_order=True):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from narrows import _given, _laws, _narrows
+from narrows import _given, _laws, _narrows, _renamed
 from narrows._table import plain
-from narrows.tables import Config
+from narrows.config import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Scenario(Config):
     """A scenario: a network, traffic, and the schemes that carry it.
 
-    Its fields are the keys of a scenario file; `narrows.tables` has the classes of its tables. Plain dictionaries are accepted
+    Its fields are the keys of a scenario file; `narrows.config` has the classes of its tables. Plain dictionaries are accepted
     in their places. Nothing is looked at before `check`, `to_toml` or a run.
     """
 
@@ -50,7 +50,7 @@ class Scenario(Config):
         written = json.loads(_narrows.as_written(text, str(source)))
         known = {**_laws.undeclared(written), **_laws.declared(laws)}
         # First by the reader that says best what is wrong.
-        _parsed(text, str(source), {f"laws.{name}": table for name, table in known.items()})
+        _parsed(text, str(source), {f"external_laws.{name}": table for name, table in known.items()})
         made = cls.from_dict(written)
         made.source = Path(source)
         return with_laws(made, laws)
@@ -77,17 +77,18 @@ class Scenario(Config):
         """Return the file with every constant default filled in; with a grid, its first point."""
         return self.read().resolved()
 
+    @_renamed.arguments
     def read(
         self,
         *,
         set: Mapping[str, Any] | None = None,  # noqa: A002
         seed: int | None = None,
         scale: str | None = None,
-        over: Mapping[str, Values] | None = None,
+        vary: Mapping[str, Values] | None = None,
         seeds: int | None = None,
     ) -> _narrows.Scenario:
         """Return it as the native part reads it. Raises `ScenarioError` when it is wrong."""
-        return _parsed(self.to_toml(), str(self.source or f"{self.name}.toml"), set, seed, scale, over, seeds)
+        return _parsed(self.to_toml(), str(self.source or f"{self.name}.toml"), set, seed, scale, vary, seeds)
 
     def _repr_markdown_(self) -> str:
         return f"```toml\n{self.to_toml()}```"
@@ -96,7 +97,7 @@ class Scenario(Config):
 def with_laws(scenario: Scenario, laws: Iterable[type[LawBase]]) -> Scenario:
     """Returns the scenario with these laws, which its schemes name by their classes: `law = "Halve"`."""
     laws = list(laws)
-    return scenario.replace(laws={**(scenario.laws or {}), **_laws.declared(laws)}) if laws else scenario
+    return scenario.replace(external_laws={**(scenario.external_laws or {}), **_laws.declared(laws)}) if laws else scenario
 
 
 def _parsed(
@@ -105,15 +106,15 @@ def _parsed(
     set: Mapping[str, Any] | None = None,  # noqa: A002
     seed: int | None = None,
     scale: str | None = None,
-    over: Mapping[str, Values] | None = None,
+    vary: Mapping[str, Values] | None = None,
     seeds: int | None = None,
 ) -> _narrows.Scenario:
     seed, seeds = _given.seed(seed), _given.count("seeds", seeds)
     given = [(key, inline(value)) for key, value in (_given.keyed("set", set) or {}).items()]
     # A text is what the command line takes: `20%,40%`.
-    several = {key: it if isinstance(it, str) else _given.values(f"over: {key}", it) for key, it in (over or {}).items()}
+    several = {key: it if isinstance(it, str) else _given.values(f"vary: {key}", it) for key, it in (vary or {}).items()}
     varied = [(key, it if isinstance(it, str) else inline(it)) for key, it in several.items()]
-    return _narrows.Scenario(text, origin, set=given, seed=seed, scale=scale, over=varied, seeds=seeds)
+    return _narrows.Scenario(text, origin, set=given, seed=seed, scale=scale, vary=varied, seeds=seeds)
 
 
 def inline(value: Any) -> str:

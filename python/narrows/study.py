@@ -1,11 +1,11 @@
-"""Calls that do runs, of a scenario and of many points: here, or on a cluster."""
+"""Calls that run scenarios and sweeps, on this machine or on a cluster."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from narrows import _given, _runs
+from narrows import _given, _renamed, _runs
 from narrows.scenario import Scenario, with_laws
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from narrows.scenario import Values
 
 
+@_renamed.arguments
 def run(
     scenario: Scenario | str | Path,
     out: str | Path | None = None,
@@ -26,25 +27,24 @@ def run(
     seed: int | None = None,
     seeds: int | None = None,
     scale: str | None = None,
-    over: Mapping[str, Values] | None = None,
+    vary: Mapping[str, Values] | None = None,
     threads: int | None = None,
-    anew: bool = False,
-    checked: bool = False,
+    force: bool = False,
+    check_invariants: bool = False,
     progress: bool | watching.Progress = True,
     laws: Iterable[type[LawBase]] = (),
 ) -> Results:
-    """Do the runs of a scenario, and return their results, which lie in `out` (`out/NAME` by default).
+    """Run a scenario, and return its results from the directory `out` (`out/NAME` by default).
 
-    `scenario` is a `Scenario` or a file. A run is every scheme (or those of `schemes`) at every point. `set` overrides keys of
-    the scenario, as in `{"topology.k": 4}`; `over` makes keys take several values in turn, as in
-    `{"traffic.0.load": ["20%", "40%"]}`; `seeds` is over how many seeds each point is run. Runs that are in `out` already are
-    kept. A call that would replace finished runs of other settings, or leave some out, raises `StudyError`, unless `anew`, which
-    does all runs again. Results are the same at any number of `threads`. `checked` makes the engine check itself. `laws` are laws
-    written in Python, which schemes name by their classes: `law = "Halve"`.
+    `scenario` is a `Scenario` or a file. Each scheme (or each of `schemes`) runs at every point. `set` overrides keys of the
+    scenario, as in `{"topology.k": 4}`; `vary` gives keys several values, as in `{"traffic.0.load": ["20%", "40%"]}`; `seeds`
+    is the number of seeds at each point. Finished runs in `out` are kept. A call that would replace finished runs of other
+    settings, or leave some out, raises `StudyError`; `force` repeats all runs instead. Results do not depend on `threads`.
+    `check_invariants` makes the engine check its invariants. `laws` are laws written in Python, which schemes name by their
+    classes: `law = "Halve"`.
 
-    Raises `ScenarioError` when something is wrong with the scenario or with what was asked for, and `StudyError` when runs
-    fail (`LawError` when a law in Python does). Ctrl-C ends the work with `KeyboardInterrupt`; finished runs are kept, and the
-    same call goes on from there.
+    Raises `ScenarioError` if the scenario or an argument is invalid, and `StudyError` if runs fail (`LawError` if a law in
+    Python does). Ctrl-C ends the call with `KeyboardInterrupt`; finished runs are kept, and the same call resumes.
     """
     return sweep(
         scenario,
@@ -54,15 +54,16 @@ def run(
         seed=seed,
         seeds=seeds,
         scale=scale,
-        over=over,
+        vary=vary,
         threads=threads,
-        anew=anew,
-        checked=checked,
+        force=force,
+        check_invariants=check_invariants,
         progress=progress,
         laws=laws,
     )
 
 
+@_renamed.arguments
 def sweep(
     scenario: Scenario | str | Path,
     out: str | Path | None = None,
@@ -72,22 +73,22 @@ def sweep(
     seed: int | None = None,
     seeds: int | None = None,
     scale: str | None = None,
-    over: Mapping[str, Values] | None = None,
+    vary: Mapping[str, Values] | None = None,
     shard: str | None = None,
     only: Iterable[str] = (),
     merge: Iterable[str | Path] | None = None,
-    on: str | None = None,
+    cluster: str | None = None,
     threads: int | None = None,
-    anew: bool = False,
-    checked: bool = False,
+    force: bool = False,
+    check_invariants: bool = False,
     progress: bool | watching.Progress = True,
     laws: Iterable[type[LawBase]] = (),
 ) -> Results:
-    """Do the runs of a scenario at many points: as `run`, and in parts.
+    """Run a scenario at many points: as `run`, and in parts.
 
-    `shard` does a part of the runs, as in `"3/8"`, and `only` those of these names; `merge` puts the results of such parts
-    together and runs nothing. `on="ray"` gives the runs to a Ray cluster (the one that Ray is connected to, or else a local
-    one); `on="ray://HOST:PORT"` connects to one.
+    `shard` selects a part of the runs, as in `"3/8"`, and `only` selects runs by name; `merge` merges the results of such parts
+    and runs nothing. `cluster="ray"` runs on a Ray cluster (the connected one, or else a local one);
+    `cluster="ray://HOST:PORT"` connects to one.
     """
     laws = _given.laws(laws)
     seed, seeds, threads, shard = (
@@ -96,47 +97,47 @@ def sweep(
         _given.count("threads", threads),
         _given.shard(shard),
     )
-    set, over = _given.keyed("set", set), _given.keyed("over", over)  # noqa: A001
+    set, vary = _given.keyed("set", set), _given.keyed("vary", vary)  # noqa: A001
     schemes, only = _given.names("schemes", schemes), _given.names("only", only)
     parts = None if merge is None else _given.paths("merge", merge)
     if not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario, laws=laws)
-    asked = _runs.Asked(
+    settings = _runs.SweepSettings(
         schemes=tuple(schemes),
         set=dict(set or {}),
         seed=seed,
         seeds=seeds,
         scale=scale,
-        over=dict(over or {}),
-        checked=checked,
+        vary=dict(vary or {}),
+        check_invariants=check_invariants,
         laws=tuple(laws),
     )
     target = None if out is None else Path(out)
-    if on is None:
+    if cluster is None:
         return _runs.sweep(
             scenario,
             target,
-            asked,
+            settings,
             shard=shard,
             only=only,
             merge=parts,
             threads=threads,
-            anew=anew,
+            force=force,
             progress=progress,
         )
-    from narrows import cluster
+    from narrows import cluster as ray_cluster
 
     scenario = with_laws(scenario, laws)
-    read = asked.read(scenario)
+    read = settings.read(scenario)
     for option, value in {"shard": shard, "only": only, "merge": parts, "threads": threads}.items():
         if value:
-            said = f"`{option}` does not go with `on`: the cluster has its own"
+            said = f"`{option}` does not go with `cluster`: the cluster has its own"
             raise ValueError(said)
-    return cluster.sweep(
+    return ray_cluster.sweep(
         scenario,
         _runs.default_out(read.name) if target is None else target,
-        asked,
-        address=on,
-        anew=anew,
+        settings,
+        address=cluster,
+        force=force,
         progress=progress,
     )

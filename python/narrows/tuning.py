@@ -1,9 +1,8 @@
-"""Parameters that do best, found by Optuna and checked on scenarios that it did not see.
+"""Search for the best parameters with Optuna, and a check on scenarios that the search did not use.
 
 A trial sets the parameters in the scenario and runs it over several seeds: the same seeds, and so the same traffic, in every
-trial (common random numbers). Of one objective a trial may be cut off early: it is first run for a part of the duration, and
-goes on only while it is among the better half (successive halving). Its runs are a study like any other: they lie beside the
-others, and a second call takes what is there.
+trial (common random numbers). With one objective, bad trials can end early: by successive halving or racing. The runs of a
+trial are a sweep like any other, and a second call keeps finished ones.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from narrows import _given, _narrows
+from narrows import _given, _narrows, _renamed
 from narrows import progress as watching
 from narrows import study as studies
 from narrows._words import FAILED, ended, pair, value_of
@@ -45,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Range:
-    """Values between two of a scenario's, of one kind, both of which count: `Range("100KB..2MB")`."""
+    """Range of values of a key, both ends included: `Range("100KB..2MB")`."""
 
     text: str
     log: bool = False
@@ -75,7 +74,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values."""
+    """Choice among values."""
 
     values: tuple[Any, ...]
 
@@ -92,19 +91,19 @@ Space = Range | Choice
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """What came of tuning."""
+class TuneResult:
+    """Result of tuning."""
 
-    #: The trials, in Optuna's own words.
+    #: Optuna's study, with all trials.
     study: optuna.Study
-    #: The settings that did best: of several objectives, those of the Pareto front.
+    #: The best settings; with several objectives, those of the Pareto front.
     best: list[Setting]
     directory: Path
-    #: What the best settings do in the scenarios that tuning did not see, and what the scenario's own settings do there.
-    held_out: list[Held] = field(default_factory=list)
+    #: Results of the best settings and of the scenario's own ones in the held-out scenarios.
+    held_out: list[HeldOutResult] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        """Say what did best."""
+        """List the best settings."""
         lines = [f"{len(_finished(self.study))} trials in {self.directory}"]
         lines += [str(setting) for setting in self.best]
         lines += [str(held) for held in self.held_out]
@@ -113,7 +112,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Setting:
-    """Parameters, and what they do."""
+    """Values of keys, with the objectives that they reach."""
 
     #: The number of its trial.
     number: int
@@ -121,14 +120,14 @@ class Setting:
     objectives: dict[str, float]
 
     def __str__(self) -> str:
-        """Write it as the command line does."""
+        """Write the setting as options of the command line."""
         words = " ".join(f"--set {shlex.quote(f'{key}={_word(value)}')}" for key, value in self.set.items())
         return f"{_listed(self.objectives)}  {words}"
 
 
 @dataclass(frozen=True)
-class Held:
-    """A setting in a scenario that tuning did not see."""
+class HeldOutResult:
+    """Result of a setting in a held-out scenario."""
 
     scenario: str
     #: The number of the setting's trial.
@@ -139,7 +138,7 @@ class Held:
     holds: bool
 
     def __str__(self) -> str:
-        """Write both beside each other."""
+        """Write the tuned and the untuned objectives."""
         held = "" if self.holds else "  (a constraint does not hold)"
         return f"held out: {self.scenario}, trial {self.number}: {_listed(self.tuned)}; untuned: {_listed(self.untuned)}{held}"
 
@@ -152,6 +151,7 @@ def _listed(objectives: Mapping[str, float]) -> str:
     return ", ".join(f"{metric} = {value:.6g}" for metric, value in objectives.items())
 
 
+@_renamed.arguments
 def tune(
     scenario: Scenario | str | Path,
     *,
@@ -165,8 +165,8 @@ def tune(
     set: Mapping[str, Any] | None = None,  # noqa: A002
     scale: str | None = None,
     held_out: Sequence[Scenario | str | Path] = (),
-    halve: bool = False,
-    race: bool = False,
+    successive_halving: bool = False,
+    racing: bool = False,
     parallel: int = 1,
     out: str | Path | None = None,
     storage: str | None = None,
@@ -174,22 +174,26 @@ def tune(
     sampler_seed: int = 1,
     threads: int | None = None,
     progress: bool | watching.Progress = True,
-) -> Tuned:
-    """Find the values of keys at which metrics are least (or greatest), each a mean over runs and seeds.
+) -> TuneResult:
+    """Find the values of keys that minimize or maximize metrics, each a mean over runs and seeds.
 
-    A metric may be `"G(reference.toml)"` or `"W(reference.toml)"`: the score against a file that `narrows score --save-baseline` made, of
-    several schemes the mean. `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a
-    range), a list of choices, a `Range` or a `Choice`. `subject_to` has comparisons that must hold in every run, such as
-    `"p99(intra.slowdown) <= 5"`. Several metrics give a Pareto front. `held_out` are scenarios on which the result is checked.
-    `halve` runs a trial for a quarter and half of the duration first, and only the better half goes on; of one objective only.
-    `race` runs a trial seed by seed, and ends it once it is worse than the best on the same seeds (Wilcoxon's signed-rank test,
-    p = 0.1). `parallel` trials run at the same time. A trial's values are chosen once the one `parallel` before it is over, so
-    which are tried depends on `parallel` and `sampler_seed` (of a sampler of your own: on its seed), and not on which trial ends
-    first; with `halve` or `race` it depends on that, too. `threads` are those of each trial: by default all cores, shared by the
-    trials that run at the same time. `storage` is where Optuna keeps trials (a SQLite file in `out` by default), so that a
-    second call goes on, and `optuna-dashboard` shows them.
+    `where` has keys of the scenario, such as `"schemes.dctcp.params.g"`, with a pair (the ends of a range), a list of choices, a
+    `Range` or a `Choice`. A metric may be `"G(reference.toml)"` or `"W(reference.toml)"`: the score against a file from
+    `narrows score --save-baseline`, with several schemes their mean. Several metrics give a Pareto front. `subject_to` has
+    comparisons that must hold in every run, such as `"p99(intra.slowdown) <= 5"`. `held_out` are scenarios for checking the
+    result, not used in the search.
 
-    Raises `ScenarioError` or `ValueError` when something asked for is wrong, before the first trial.
+    `successive_halving` first runs a trial for a quarter and half of the duration; only the better half of the trials continues.
+    `racing` runs a trial seed by seed, and ends it once it is worse than the best trial on the same seeds (Wilcoxon's signed-rank
+    test, p = 0.1). Both are for one objective.
+
+    `parallel` trials run at the same time. The values of a trial are chosen once the trial `parallel` places before it has
+    finished. They depend on `parallel` and `sampler_seed` (with a sampler of your own: on its seed), but not on the order in
+    which trials finish; with `successive_halving` or `racing` they depend on that, too. `threads` is the number of threads of
+    each trial: by default all cores, divided among the trials that run at the same time. `storage` is the URL of Optuna's
+    storage (a SQLite file in `out` by default), from which a second call resumes and which `optuna-dashboard` shows.
+
+    Raises `ScenarioError` or `ValueError` before the first trial if an argument is invalid.
     """
     try:
         import optuna
@@ -200,7 +204,7 @@ def tune(
     metrics = [*_given.names("minimize", minimize), *_given.names("maximize", maximize)]
     for name, number in (("trials", trials), ("seeds", seeds), ("parallel", parallel), ("threads", threads)):
         _given.count(name, number)
-    _check(metrics, seeds=seeds, halve=halve, race=race)
+    _check(metrics, seeds=seeds, successive_halving=successive_halving, racing=racing)
     space = {key: _space(value) for key, value in (_given.keyed("where", where) or {}).items()}
     if not space:
         said = "expected at least one key to tune"
@@ -217,8 +221,8 @@ def tune(
         tuple(_list(schemes)),
         scale,
         _threads(threads, parallel),
-        halve,
-        race,
+        successive_halving,
+        racing,
     )
     if others and task.references():
         said = "a score's reference is of one scenario: leave out held-out ones, or score them by `narrows score` afterwards"
@@ -228,7 +232,7 @@ def tune(
         said = f"scenarios that are held out need names of their own; there are {', '.join(names)}"
         raise ValueError(said)
     task.look()
-    pruner = _pruner(halve=halve, race=race)
+    pruner = _pruner(successive_halving=successive_halving, racing=racing)
     task.directory.mkdir(parents=True, exist_ok=True)
     place = storage or f"sqlite:///{task.directory / 'trials.sqlite'}"
     with _alone(task.directory), _kept(place):
@@ -241,7 +245,7 @@ def tune(
             directions=[least] * len(_list(minimize)) + [most] * len(_list(maximize)),
             pruner=pruner,
         )
-        # What was drawn before is not drawn again, and what was interrupted is done first.
+        # Values drawn before are not drawn again, and interrupted trials run first.
         study.sampler = sampler or optuna.samplers.TPESampler(seed=sampler_seed + len(study.trials))
         for params in _unfinished(study):
             study.enqueue_trial(params)
@@ -252,7 +256,7 @@ def tune(
             watch.end()
         best = task.best(study)
         held = [task.held(other, setting) for other in others for setting in best]
-    return Tuned(study, best, task.directory, held)
+    return TuneResult(study, best, task.directory, held)
 
 
 def _threads(threads: int | None, parallel: int) -> int | None:
@@ -263,10 +267,10 @@ def _threads(threads: int | None, parallel: int) -> int | None:
 
 
 class _Here(Executor):
-    """Does work in the calling thread, at once. Ctrl-C reaches it there."""
+    """Executor in the calling thread, which Ctrl-C reaches."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Do it."""
+        """Run the call at once."""
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -276,10 +280,10 @@ class _Here(Executor):
 
 
 def _work(task: Task, study: optuna.Study, trials: int, parallel: int, watch: watching.Progress) -> None:
-    """Do trials, `parallel` at a time, until there are so many.
+    """Run trials, `parallel` at a time, until `trials` have finished.
 
-    Optuna is told of trials in their order, and is asked for one more after each. So it has been told the same whenever it
-    chooses values, whichever trial ends first.
+    Optuna receives the outcomes in the order of the trials, and is asked for one more trial after each. So it has the same
+    outcomes whenever it chooses values, whichever trial finishes first.
     """
     import optuna
 
@@ -312,7 +316,7 @@ def _work(task: Task, study: optuna.Study, trials: int, parallel: int, watch: wa
 
 
 def _tell(task: Task, study: optuna.Study, trial: optuna.Trial, outcome: _Outcome) -> None:
-    """Tell Optuna the outcome of a trial."""
+    """Report the outcome of a trial to Optuna."""
     import optuna
 
     if outcome.why:
@@ -329,7 +333,7 @@ def _tell(task: Task, study: optuna.Study, trial: optuna.Trial, outcome: _Outcom
 
 @contextlib.contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Keep other tunings out of a directory, until this one ends, however it ends."""
+    """Lock a directory against other tunings while this one runs."""
     with (directory / "tune.lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -341,7 +345,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kept(place: str) -> Iterator[None]:
-    """Say in words what is wrong with where trials are kept."""
+    """Translate errors of the storage into `OSError`."""
     import optuna
     import sqlalchemy
 
@@ -357,21 +361,21 @@ def _kept(place: str) -> Iterator[None]:
 class _Outcome:
     """Outcome of a trial."""
 
-    #: The objectives; None where it was cut off.
+    #: The objectives; None if the trial was pruned.
     values: list[float] | None = None
-    #: Share of the runs that break each constraint; None where the trial was cut off before that is known.
+    #: Share of the runs that violate each constraint; None if the trial was pruned before that is known.
     broken: list[float] | None = None
-    #: Why it was cut off, where no pruner did it.
+    #: Reason of the pruning, if not the pruner's.
     why: str = ""
 
 
 class _CutOffError(Exception):
-    """A pruner ends a trial."""
+    """The pruner ends a trial."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is tuned."""
+    """Settings of a tuning."""
 
     scenario: Scenario
     #: Those to minimize, then those to maximize.
@@ -386,13 +390,21 @@ class Task:
     schemes: tuple[str, ...]
     scale: str | None
     threads: int | None
-    halve: bool
-    race: bool
+    successive_halving: bool
+    racing: bool
 
     def name(self) -> str:
-        """Return what the task is known by: another one in the same directory is another study of Optuna's."""
+        """Return the name of the task's Optuna study: other settings in the same directory make another study."""
         said = [self.scenario.to_toml(), self.metrics, self.maximized, self.constraints, repr(self.space), self.set, self.seeds]
-        said += [self.schemes, self.scale, self.halve, self.race, self.references(), self.inputs(), _narrows.__engine__]
+        said += [
+            self.schemes,
+            self.scale,
+            self.successive_halving,
+            self.racing,
+            self.references(),
+            self.inputs(),
+            _narrows.__engine__,
+        ]
         return f"{self.scenario.name}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
     def references(self) -> dict[str, str]:
@@ -408,7 +420,7 @@ class Task:
         return [(path, hashlib.sha256(content).hexdigest()) for path, content in read.inputs()]
 
     def look(self) -> None:
-        """Find what is wrong before the first trial: a key, an end of a range, a metric, a constraint, a reference."""
+        """Check keys, ends of ranges, metrics, constraints and references before the first trial."""
         for key, space in self.space.items():
             for value in space.extremes():
                 self.scenario.read(set={**self.set, key: value}, scale=self.scale, seeds=self.several()).check()
@@ -428,7 +440,7 @@ class Task:
                 said = f"`{constraint}`: expected {constraint.strip()[0]}(FILE) <= NUMBER"
                 raise ValueError(said)
             if _score(left) is None:
-                nothing.hold(constraint)
+                nothing.check(constraint)
         for file in self.references():
             try:
                 _narrows.check_reference(_narrows.as_written(_narrows.text_of(file), file), written["name"])
@@ -437,7 +449,7 @@ class Task:
                 raise ValueError(said) from error
 
     def several(self) -> int | None:
-        """Return how many seeds there are, if several."""
+        """Return the number of seeds if there are several, else None."""
         return self.seeds if self.seeds > 1 else None
 
     def run(
@@ -446,17 +458,17 @@ class Task:
         out: Path,
         scenario: Scenario | None = None,
         stop: str | None = None,
-        over: Mapping[str, Sequence[int]] | None = None,
+        vary: Mapping[str, Sequence[int]] | None = None,
         ended: threading.Event | None = None,
     ) -> Results:
-        """Run a setting over the seeds, or `over` some of them, until `ended` is set."""
+        """Run a setting over the seeds, or over those of `vary`, until `ended` is set."""
         given = {**self.set, **setting, **({} if stop is None else {"stop": stop})}
         return studies.run(
             scenario or self.scenario,
             out,
             set=given,
-            seeds=self.several() if over is None else None,
-            over=over,
+            seeds=self.several() if vary is None else None,
+            vary=vary,
             schemes=self.schemes,
             scale=self.scale if scenario is None else None,
             threads=self.threads,
@@ -464,7 +476,7 @@ class Task:
         )
 
     def objectives(self, results: Results) -> list[float]:
-        """Return the mean of each metric over the runs; not a number where a run has no value."""
+        """Return the mean of each metric over the runs; NaN if a run lacks a value."""
         return [_mean(_values(results, metric)) for metric in self.metrics]
 
     def by_seed(self, results: Results) -> list[float]:
@@ -482,55 +494,55 @@ class Task:
         return [_mean([score["by_seed"][place][1] for score in scores]) for place in range(len(scores[0]["by_seed"]))]
 
     def broken(self, results: Results) -> list[float]:
-        """Return for each constraint which share of the runs break it, or have no value of it."""
+        """Return the share of the runs that violate each constraint or lack its value."""
         shares = []
         for constraint in self.constraints:
             left, right = _sides(constraint)
-            hold: list[bool | None] = (
-                results.hold(constraint)
+            holds: list[bool | None] = (
+                results.check(constraint)
                 if _score(left) is None
                 else [value is not None and value <= float(right) for value in _values(results, left)]
             )
-            shares.append(sum(1.0 for it in hold if it is not True) / max(1, len(hold)))
+            shares.append(sum(1.0 for it in holds if it is not True) / max(1, len(holds)))
         return shares
 
     def raced(self, trial: optuna.Trial, setting: dict[str, Any], place: Path, stop: threading.Event) -> Results:
-        """Run a setting seed by seed, while it is not worse than the best."""
+        """Run a setting seed by seed, until it is worse than the best one."""
         written = _narrows.as_written(self.scenario.read(set=self.set, scale=self.scale).resolved(), "resolved")
         first = int(json.loads(written).get("seed", 1))
         for count in range(1, self.seeds):
-            of_seeds = self.by_seed(self.run(setting, place, over={"seed": list(range(first, first + count))}, ended=stop))
+            of_seeds = self.by_seed(self.run(setting, place, vary={"seed": list(range(first, first + count))}, ended=stop))
             if math.isnan(of_seeds[-1]):
                 raise _CutOffError(NO_VALUE)
             _report(trial, of_seeds[-1], count)
-        results = self.run(setting, place, over={"seed": list(range(first, first + self.seeds))}, ended=stop)
+        results = self.run(setting, place, vary={"seed": list(range(first, first + self.seeds))}, ended=stop)
         with _STORED:
             trial.report(self.by_seed(results)[-1], self.seeds)
         return results
 
     def trial(self, trial: optuna.Trial, setting: dict[str, Any], stop: threading.Event) -> _Outcome:
-        """Do one trial, until `stop` is set."""
+        """Run one trial, until `stop` is set."""
         place = self.directory / "trials" / self.name() / f"{trial.number:04}"
         try:
-            if self.halve:
+            if self.successive_halving:
                 for step, share in enumerate((0.25, 0.5), start=1):
                     part = _part(self.scenario.read(set=self.set, scale=self.scale), share)
                     results = self.run(setting, place.with_name(f"{place.name}-{share}"), stop=part, ended=stop)
                     _report(trial, self.objectives(results)[0], step)
-            results = self.raced(trial, setting, place, stop) if self.race else self.run(setting, place, ended=stop)
+            results = self.raced(trial, setting, place, stop) if self.racing else self.run(setting, place, ended=stop)
         except _narrows.ScenarioError as error:
-            # Values that are fine by themselves may not go together.
+            # Values that are each valid may exclude each other.
             return _Outcome(why=str(error))
         except _CutOffError as error:
             return _Outcome(why=str(error))
         broken, values = self.broken(results), self.objectives(results)
         if any(math.isnan(value) for value in values):
-            # Flows that a setting keeps from ending are no figure of merit.
+            # With flows that do not finish, a mean says nothing.
             return _Outcome(broken=broken, why=NO_VALUE)
         return _Outcome(values, broken)
 
     def best(self, study: optuna.Study) -> list[Setting]:
-        """Return the best settings that hold the constraints."""
+        """Return the best settings that meet the constraints."""
         finished = [
             trial for trial in study.trials if trial.state.name == "COMPLETE" and not any(trial.user_attrs.get("constraints", []))
         ]
@@ -548,37 +560,37 @@ class Task:
                 for other in finished
             )
 
-        front = sorted((trial for trial in finished if not is_beaten(trial)), key=keys)
+        best = sorted((trial for trial in finished if not is_beaten(trial)), key=keys)
         return [
-            Setting(trial.number, trial.user_attrs["set"], dict(zip(self.metrics, trial.values, strict=True))) for trial in front
+            Setting(trial.number, trial.user_attrs["set"], dict(zip(self.metrics, trial.values, strict=True))) for trial in best
         ]
 
-    def held(self, scenario: Scenario, best: Setting) -> Held:
-        """Run the best setting, and the scenario's own, where tuning did not look."""
+    def held(self, scenario: Scenario, best: Setting) -> HeldOutResult:
+        """Run the best setting and the scenario's own one in a held-out scenario."""
         place = self.directory / "held-out" / self.name() / scenario.name
         tuned = self.run(best.set, place / f"tuned-{best.number:04}", scenario)
         untuned = self.run({}, place / "untuned", scenario)
         of = [dict(zip(self.metrics, self.objectives(it), strict=True)) for it in (tuned, untuned)]
-        return Held(scenario.name, best.number, of[0], of[1], not any(self.broken(tuned)))
+        return HeldOutResult(scenario.name, best.number, of[0], of[1], not any(self.broken(tuned)))
 
 
 class _Quiet(watching.Silent):
-    """Warnings of trials would bury everything else; each is in its report."""
+    """Progress of a trial: hides its warnings, which are in its report."""
 
     def __init__(self, ended: threading.Event | None) -> None:
-        """Until `ended` is set: Ctrl-C reaches only the main thread."""
+        """Keep the event that ends the trial: Ctrl-C reaches only the main thread."""
         self.ended = ended
 
     def show(self, of: int, finished: int, running: list[float]) -> None:  # noqa: ARG002
-        """End the runs, if the tuning ends."""
+        """Interrupt the runs if the tuning ends."""
         if self.ended is not None and self.ended.is_set():
             raise KeyboardInterrupt
 
     def tell(self, text: str) -> None:
-        """Say nothing."""
+        """Discard a message."""
 
 
-#: Why a trial without a figure of merit is cut off.
+#: Reason for which a trial is pruned if an objective has no value.
 NO_VALUE = "a run has no value of an objective"
 
 #: Held by the thread that uses the storage: trials run in threads, and a SQLite file has one writer at a time.
@@ -586,47 +598,47 @@ _STORED = threading.Lock()
 
 
 def _report(trial: optuna.Trial, value: float, step: int) -> None:
-    """Report how a trial does so far. Raises where a pruner ends it."""
+    """Report an intermediate value. Raises `_CutOffError` if the pruner ends the trial."""
     with _STORED:
         trial.report(value, step)
         if trial.should_prune():
             raise _CutOffError
 
 
-#: With fewer seeds than this no test tells two trials apart at p = 0.1 before the last.
+#: Minimum number of seeds for racing: with fewer, the test is never significant at p = 0.1 before the last seed.
 FEWEST_TO_RACE = 5
 
 
-def _check(metrics: list[str], *, seeds: int, halve: bool, race: bool) -> None:
-    """Refuse what does not go together."""
+def _check(metrics: list[str], *, seeds: int, successive_halving: bool, racing: bool) -> None:
+    """Refuse arguments that exclude each other."""
     if not metrics:
         said = "expected something to minimize or to maximize, such as 'p99(inter.slowdown)'"
         raise ValueError(said)
-    if (halve or race) and len(metrics) > 1:
-        said = f"{'halving' if halve else 'racing'} needs one objective: with several, two trials cannot be ranked"
+    if (successive_halving or racing) and len(metrics) > 1:
+        said = f"{'halving' if successive_halving else 'racing'} needs one objective: with several, two trials cannot be ranked"
         raise ValueError(said)
-    if halve and race:
+    if successive_halving and racing:
         said = "a trial is cut off by halving or by racing, not by both"
         raise ValueError(said)
-    if race and seeds < FEWEST_TO_RACE:
-        said = f"a race needs at least {FEWEST_TO_RACE} seeds, found {seeds}"
+    if racing and seeds < FEWEST_TO_RACE:
+        said = f"racing needs at least {FEWEST_TO_RACE} seeds, found {seeds}"
         raise ValueError(said)
 
 
-def _pruner(*, halve: bool, race: bool) -> optuna.pruners.BasePruner | None:
-    """Return what ends trials early."""
+def _pruner(*, successive_halving: bool, racing: bool) -> optuna.pruners.BasePruner | None:
+    """Return the pruner."""
     import optuna
 
-    if halve:
+    if successive_halving:
         return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)
-    if not race:
+    if not racing:
         return None
     try:
         importlib.import_module("scipy")
     except ModuleNotFoundError:
-        raise _given.needs("SciPy", "the test of a race") from None
+        raise _given.needs("SciPy", "racing") from None
     with warnings.catch_warnings():
-        # Its interface is not promised; our tests hold it to what is used here.
+        # Its interface is experimental; the tests cover what is used here.
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return optuna.pruners.WilcoxonPruner(p_threshold=0.1)
 
@@ -654,23 +666,23 @@ def _values(results: Results, metric: str) -> list[float | None]:
 
 
 def _scores(results: Results, file: str) -> list[dict[str, Any]] | None:
-    """Return the schemes' scores against a file's reference; none where no flow of a cell ended."""
+    """Return the schemes' scores against a file's reference; None if no flow of a cell finished."""
     try:
         return results.score(file)
     except ValueError as error:
-        # Of a run; what is said of a reference has other words.
+        # This error is about a run; those about a reference have other texts.
         if "` over zero: " not in str(error):
             raise
         return None
 
 
 def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """Return the trials that have a result, or were cut off for a bad one."""
+    """Return the trials that completed or were pruned."""
     return [trial for trial in study.trials if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
 def _unfinished(study: optuna.Study) -> list[dict[str, Any]]:
-    """Return the parameters of trials that were interrupted, and not done since."""
+    """Return the parameters of interrupted trials that have not been repeated."""
     done = [trial.params for trial in _finished(study)]
     waiting = [trial.system_attrs.get("fixed_params") for trial in study.trials if trial.state.name == "WAITING"]
     left: list[dict[str, Any]] = []
@@ -722,7 +734,8 @@ def main(options: dict[str, Any]) -> int:
 def _tuned(options: dict[str, Any]) -> int:
     where = {key: _space_of_text(text) for key, text in map(pair, options.pop("where"))}
     given = {key: value_of(value) for key, value in map(pair, options.pop("set"))}
-    done = tune(options.pop("scenario"), where=where, set=given, **options)
+    early = {"successive_halving": options.pop("halve"), "racing": options.pop("race")}
+    done = tune(options.pop("scenario"), where=where, set=given, **early, **options)
     print(done)
     if not done.best:
         print("error: no trial holds the constraints", file=sys.stderr)

@@ -112,7 +112,7 @@ impl Drop for One<'_> {
 /// that runs broke. `laws` are those in Python, by name: each is called with its parameters as JSON, and the callable that it
 /// returns is called with a path for each flow.
 #[pyfunction]
-#[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, anew, checked, replay, tell, show, laws))]
+#[pyo3(signature = (scenario, out, *, schemes, shard, only, take, runs_missing, threads, force, check_invariants, replay, tell, show, laws))]
 #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
 pub(crate) fn run_study(
     py: Python<'_>,
@@ -124,8 +124,8 @@ pub(crate) fn run_study(
     take: Vec<PathBuf>,
     runs_missing: bool,
     threads: Option<u16>,
-    anew: bool,
-    checked: bool,
+    force: bool,
+    check_invariants: bool,
     replay: String,
     tell: Py<PyAny>,
     show: Py<PyAny>,
@@ -134,7 +134,7 @@ pub(crate) fn run_study(
     let shard = shard.map(str::parse::<Shard>).transpose().map_err(|said| error::asked(py, &said))?;
     let caller = Caller::default();
     let notes = Ledger::default();
-    let host = Bringing::new(Simulator { checked }, laws, &caller.stop, &caller.law_thread);
+    let host = Bringing::new(Simulator { checked: check_invariants }, laws, &caller.stop, &caller.law_thread);
     let study = Study {
         scenario: &scenario.get().scenario,
         host: &host,
@@ -150,8 +150,8 @@ pub(crate) fn run_study(
         replay: vec![replay],
         claims: &[],
         tables: &[],
-        anew,
-        others: if anew { Others::Replace } else { Others::Keep },
+        anew: force,
+        others: if force { Others::Replace } else { Others::Keep },
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
     if let Some(raised) = host.raised() {

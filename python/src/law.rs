@@ -1,4 +1,4 @@
-//! Laws written in Python: the events that they receive, the permits that are read from them, and the host that has them.
+//! Laws written in Python: the events that they receive, the send limits read from them, and the backend that has them.
 //!
 //! The engine that runs them is compiled a second time, for [`Either`]: runs of the catalog's laws alone take the first one and
 //! know nothing of this. A call takes Python's lock for as long as the law decides, and no longer.
@@ -25,7 +25,7 @@ create_exception!(
     narrows,
     LawError,
     StudyError,
-    "A law written in Python failed, or permitted what cannot be. `law`, `method`, `flow` (the number of the flow that the object \
+    "A law written in Python failed, or set an impossible limit. `law`, `method`, `flow` (the number of the flow that the object \
      was made for: on a kept connection the first one) and `time_ps` (simulated time in picoseconds) identify the call; `__cause__` is \
      the exception that it raised."
 );
@@ -35,8 +35,8 @@ const PACES: std::ops::RangeInclusive<u64> = 1_000..=100_000_000_000_000;
 
 /// Facts about a flow that its law may know before the first packet leaves. Times are in picoseconds, data in bytes, rates in
 /// bits a second.
-#[pyclass(frozen, get_all, name = "LawPath", module = "narrows")]
-pub(crate) struct LawPath {
+#[pyclass(frozen, get_all, name = "PathInfo", module = "narrows")]
+pub(crate) struct PathInfo {
     base_rtt: i64,
     intra_rtt: i64,
     line_rate: u64,
@@ -47,7 +47,7 @@ pub(crate) struct LawPath {
 }
 
 #[pymethods]
-impl LawPath {
+impl PathInfo {
     /// Makes a path from its four facts; the others follow.
     #[new]
     fn new(base_rtt: i64, intra_rtt: i64, line_rate: u64, mss: u64) -> Self {
@@ -62,11 +62,11 @@ impl LawPath {
 
     fn __repr__(&self) -> String {
         let Self { base_rtt, intra_rtt, line_rate, mss, .. } = self;
-        format!("LawPath(base_rtt={base_rtt}, intra_rtt={intra_rtt}, line_rate={line_rate}, mss={mss})")
+        format!("PathInfo(base_rtt={base_rtt}, intra_rtt={intra_rtt}, line_rate={line_rate}, mss={mss})")
     }
 }
 
-impl LawPath {
+impl PathInfo {
     fn of(path: &laws::PathInfo) -> Self {
         Self {
             base_rtt: path.base_rtt.ps(),
@@ -90,11 +90,21 @@ pub(crate) struct Ack {
     marked: u64,
     in_flight: u64,
     delivered: u64,
-    left: Option<u64>,
+    bytes_remaining: Option<u64>,
     delivered_at_send: u64,
     delivered_time_at_send: u64,
     send_elapsed: i64,
     app_limited: bool,
+}
+
+#[pymethods]
+impl Ack {
+    /// Answers an attribute that it lacks: with the new name, if it was renamed.
+    #[expect(clippy::unused_self, reason = "the signature of Python's method")]
+    fn __getattr__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        let error = py.import("narrows._renamed")?.call_method1("no_attribute", ("Ack", name))?;
+        Err(PyErr::from_value(error))
+    }
 }
 
 /// Loss of packets; never a mark. Times are in picoseconds, data in bytes.
@@ -303,15 +313,15 @@ impl ControlLaw for Either<'_> {
     }
 }
 
-/// A law in Python, and its last permit.
+/// A law in Python, and its last send limits.
 struct InPython<'a> {
     object: Py<PyAny>,
     name: Arc<str>,
     /// Number of the flow that it was made for: the first one on a kept connection.
     flow: Option<usize>,
     calls: &'a Calls<'a>,
-    permit: SendLimits,
-    acted: LawActions,
+    limits: SendLimits,
+    actions: LawActions,
 }
 
 impl<'a> InPython<'a> {
@@ -325,37 +335,37 @@ impl<'a> InPython<'a> {
     ) -> Self {
         let made = Python::attach(|py| {
             let Some(maker) = maker else { return Err(PyValueError::new_err("the law is missing")) };
-            let object = maker.call1(py, (LawPath::of(path),))?;
-            let permit = permitted(object.bind(py))?;
-            Ok((object, permit))
+            let object = maker.call1(py, (PathInfo::of(path),))?;
+            let limits = limits_of(object.bind(py))?;
+            Ok((object, limits))
         });
         match made {
-            Ok((object, permit)) => {
-                Self { object, name: Arc::clone(name), flow, calls, permit, acted: LawActions::default() }
+            Ok((object, limits)) => {
+                Self { object, name: Arc::clone(name), flow, calls, limits, actions: LawActions::default() }
             }
             Err(raised) => give_up(calls, raised, &Place { law: name, method: "__init__", flow, now: None }),
         }
     }
 
-    /// Passes an event to the law, and reads its permit after that.
-    fn tell(&mut self, method: &'static str, now: Time, what: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
+    /// Notifies the law of an event, then reads its send limits.
+    fn notify(&mut self, method: &'static str, now: Time, event: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>>) {
         if self.calls.stop.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Ended));
         }
-        let told = Python::attach(|py| {
+        let limits = Python::attach(|py| {
             let object = self.object.bind(py);
-            object.call_method1(method, (what(py)?,))?;
-            permitted(object)
+            object.call_method1(method, (event(py)?,))?;
+            limits_of(object)
         });
-        match told {
-            Ok(permit) => {
-                let (before, is_loss) = (std::mem::replace(&mut self.permit, permit), method != "on_ack");
+        match limits {
+            Ok(limits) => {
+                let (before, is_loss) = (std::mem::replace(&mut self.limits, limits), method != "on_ack");
                 // The first of window and rate that grows or shrinks decides.
-                let change = (permit.window, permit.pacing).cmp(&(before.window, before.pacing));
+                let change = (limits.window, limits.pacing).cmp(&(before.window, before.pacing));
                 match change {
-                    std::cmp::Ordering::Greater => self.acted.increases += 1,
-                    std::cmp::Ordering::Less if is_loss => self.acted.loss_cuts += 1,
-                    std::cmp::Ordering::Less => self.acted.cuts += 1,
+                    std::cmp::Ordering::Greater => self.actions.increases += 1,
+                    std::cmp::Ordering::Less if is_loss => self.actions.loss_cuts += 1,
+                    std::cmp::Ordering::Less => self.actions.cuts += 1,
                     std::cmp::Ordering::Equal => {}
                 }
             }
@@ -368,7 +378,7 @@ impl<'a> InPython<'a> {
 
 impl ControlLaw for InPython<'_> {
     fn on_ack(&mut self, ack: &laws::Ack) {
-        let told = Ack {
+        let event = Ack {
             now: ack.now.ps(),
             sent_at: ack.sent_at.ps(),
             rtt: ack.rtt.ps(),
@@ -376,13 +386,13 @@ impl ControlLaw for InPython<'_> {
             marked: ack.marked.get(),
             in_flight: ack.in_flight.get(),
             delivered: ack.delivered.get(),
-            left: ack.known_left().map(Bytes::get),
+            bytes_remaining: ack.known_left().map(Bytes::get),
             delivered_at_send: ack.delivered_at_send.get(),
             delivered_time_at_send: ack.delivered_time_at_send.ps(),
             send_elapsed: ack.send_elapsed.ps(),
             app_limited: ack.app_limited,
         };
-        self.tell("on_ack", ack.now, |py| Ok(Py::new(py, told)?.into_any()));
+        self.notify("on_ack", ack.now, |py| Ok(Py::new(py, event)?.into_any()));
     }
 
     fn on_loss(&mut self, loss: &laws::Loss) {
@@ -390,27 +400,27 @@ impl ControlLaw for InPython<'_> {
         let (lost, in_flight) = (loss.lost.get(), loss.in_flight.get());
         let cause = match loss.cause {
             LossCause::Timeout => {
-                let told = Timeout { now, sent_at, lost, in_flight };
-                return self.tell("on_timeout", loss.now, |py| Ok(Py::new(py, told)?.into_any()));
+                let event = Timeout { now, sent_at, lost, in_flight };
+                return self.notify("on_timeout", loss.now, |py| Ok(Py::new(py, event)?.into_any()));
             }
             LossCause::Reordered => "reordered",
             LossCause::Nack => "nack",
         };
-        let told = Loss { now, sent_at, lost, in_flight, cause };
-        self.tell("on_loss", loss.now, |py| Ok(Py::new(py, told)?.into_any()));
+        let event = Loss { now, sent_at, lost, in_flight, cause };
+        self.notify("on_loss", loss.now, |py| Ok(Py::new(py, event)?.into_any()));
     }
 
     fn send_limits(&self) -> SendLimits {
-        self.permit
+        self.limits
     }
 
     fn acted(&self) -> LawActions {
-        self.acted
+        self.actions
     }
 }
 
-/// Reads the permit of a law from its attributes.
-fn permitted(object: &Bound<'_, PyAny>) -> PyResult<SendLimits> {
+/// Reads the send limits of a law from its attributes.
+fn limits_of(object: &Bound<'_, PyAny>) -> PyResult<SendLimits> {
     let py = object.py();
     let window = number(object, "cwnd", "bytes", 1..=Window::LIMIT.get())?;
     let pace = object.getattr(intern!(py, "pacing_rate"))?;

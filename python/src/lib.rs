@@ -29,13 +29,13 @@ mod _narrows {
     #[pymodule_export]
     use super::job::run_study;
     #[pymodule_export]
-    use super::law::{Ack, LawPath, Loss, Timeout};
+    use super::law::{Ack, Loss, PathInfo, Timeout};
     #[pymodule_export]
     use super::metrics::{Metrics, check_reference, drawing, pooled, report, score};
     #[pymodule_export]
     use super::numbers::{jobs, summaries};
     #[pymodule_export]
-    use super::scenario::{Ends, Scenario, amount, as_written, nearest, schema, text_of, toml_of};
+    use super::scenario::{Ends, Scenario, amount, as_written, nearest, replacement, schema, text_of, toml_of};
     #[pymodule_export]
     use super::tables::Tables;
     #[pymodule_export]

@@ -56,28 +56,29 @@ pub(crate) fn check_reference(json: &str, scenario: &str) -> PyResult<()> {
 }
 
 /// The scores of the schemes of these runs in a directory, as JSON, against a reference in JSON; without one, against the
-/// best of them but for the newcomers, in these metrics or the usual ones. `without` lists what these leave out, with reasons.
+/// best of them except those of `not_in_baseline`, in these metrics or the usual ones. `without` lists what these leave out,
+/// with reasons.
 #[pyfunction]
-#[pyo3(signature = (directory, names, cells, reference = None, newcomers = Vec::new()))]
+#[pyo3(signature = (directory, names, metrics, reference = None, not_in_baseline = Vec::new()))]
 pub(crate) fn score(
     directory: PathBuf,
     names: Vec<String>,
-    mut cells: Vec<String>,
+    mut metrics: Vec<String>,
     reference: Option<&str>,
-    newcomers: Vec<String>,
+    not_in_baseline: Vec<String>,
 ) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(error);
     let runs = named(&directory, &names)?;
-    if reference.is_some() && !newcomers.is_empty() {
-        return Err(wrong("newcomers are left out of results, and not of a file".to_owned()));
+    if reference.is_some() && !not_in_baseline.is_empty() {
+        return Err(wrong("`not_in_baseline` leaves schemes out of results, not out of a file".to_owned()));
     }
     let mut without = Vec::new();
-    if cells.is_empty() && reference.is_none() {
-        (cells, without) = usual_cells(&runs);
+    if metrics.is_empty() && reference.is_none() {
+        (metrics, without) = usual_cells(&runs);
     }
     let reference = match reference {
         Some(json) => read_reference(json)?,
-        None => Reference::of(&cells, &runs, &newcomers).map_err(|error| wrong(error.to_string()))?,
+        None => Reference::of(&metrics, &runs, &not_in_baseline).map_err(|error| wrong(error.to_string()))?,
     };
     let scores = reference.scores(&runs).map_err(|error| wrong(error.to_string()))?;
     serde_json::to_string(&serde_json::json!({ "reference": reference, "scores": scores, "without": without }))
@@ -129,7 +130,7 @@ impl Metrics {
     }
 
     /// Returns whether comparisons such as `p99(intra.slowdown) <= 5` hold in each run; none where a metric has no value.
-    fn hold(&self, check: &str) -> PyResult<Vec<Option<bool>>> {
+    fn check(&self, check: &str) -> PyResult<Vec<Option<bool>>> {
         let check = check_of_a_run(check).map_err(|error| PyValueError::new_err(format!("`{check}`: {error}")))?;
         let sampled = check.all.iter().any(|it| it.left.is_sampled() || it.right.is_sampled());
         let of = |held: Result<bool, EvalError>| match held {

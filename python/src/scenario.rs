@@ -44,6 +44,13 @@ pub(crate) fn nearest(name: &str, names: Vec<String>) -> Option<String> {
     scenario::nearest(name, &names).map(str::to_owned)
 }
 
+/// The name among `names` that replaced a scenario file's former key.
+#[pyfunction]
+pub(crate) fn replacement(key: &str, names: Vec<String>) -> Option<&'static str> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    scenario::replacement(key, &names)
+}
+
 /// The text of the scenario file that a JSON object stands for.
 #[pyfunction]
 pub(crate) fn toml_of(json: &str) -> PyResult<String> {
@@ -100,10 +107,10 @@ pub(crate) struct Scenario {
 #[pymethods]
 impl Scenario {
     /// Reads a text. `origin` is the file that it came from: errors name it, and files that the scenario names are found
-    /// next to it. `set` and `over` hold keys and values as in TOML.
+    /// next to it. `set` and `vary` hold keys and values as in TOML.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "all of them by name, from one caller")]
-    #[pyo3(signature = (text, origin, *, set, seed, scale, over, seeds))]
+    #[pyo3(signature = (text, origin, *, set, seed, scale, vary, seeds))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -111,12 +118,12 @@ impl Scenario {
         set: Vec<(String, String)>,
         seed: Option<u64>,
         scale: Option<String>,
-        over: Vec<(String, String)>,
+        vary: Vec<(String, String)>,
         seeds: Option<u64>,
     ) -> PyResult<Self> {
         let overrides = Overrides { set, seed, scale, ..Overrides::default() };
         let load = |overrides: &Overrides| Ok::<_, study::Error>(scenario::parse(text, origin, overrides)?);
-        let scenario = py.detach(|| SweepOptions { over, seeds }.scenario(origin, overrides, load));
+        let scenario = py.detach(|| SweepOptions { over: vary, seeds }.scenario(origin, overrides, load));
         scenario.map(|scenario| Self { scenario }).map_err(|error| error::of_study(py, &error))
     }
 

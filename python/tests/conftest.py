@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import narrows as nw
-from narrows import tables
+from narrows import config
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -33,9 +33,9 @@ def scenario() -> nw.Scenario:
     return nw.Scenario(
         name="small",
         stop="2s",
-        topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="100us"),
-        schemes={"dctcp": tables.Scheme(law="dctcp"), "cubic": tables.Scheme(law="cubic")},
-        traffic=[tables.Poisson(intra="websearch", load="30%", load_of="host", flows=30)],
+        topology=config.Dumbbell(left=4, right=4, rate="10Gbps", delay="100us"),
+        schemes={"dctcp": config.Scheme(law="dctcp"), "cubic": config.Scheme(law="cubic")},
+        traffic=[config.Poisson(intra="websearch", load="30%", load_of="host", flows=30)],
         grid={"traffic.0.load": ["20%", "40%"]},
     )
 

@@ -10,7 +10,7 @@ class Reno(nw.Law):
 
     beta: float = 0.5
 
-    def __init__(self, path: nw.LawPath) -> None:
+    def __init__(self, path: nw.PathInfo) -> None:
         """Slow start from 10 packets."""
         self.mss = path.mss
         self.window = 10 * path.mss
@@ -65,7 +65,7 @@ class Dctcp(Reno):
 
     gain: float = 0.0625
 
-    def __init__(self, path: nw.LawPath) -> None:
+    def __init__(self, path: nw.PathInfo) -> None:
         """As Reno, and `alpha` is 1."""
         super().__init__(path)
         self.alpha = 1.0
@@ -95,7 +95,7 @@ class Fixed(nw.Law):
 
     size_bytes: int = 100_000
 
-    def __init__(self, path: nw.LawPath) -> None:
+    def __init__(self, path: nw.PathInfo) -> None:
         """Take the window."""
         self.cwnd = self.size_bytes
 
@@ -137,7 +137,7 @@ class Wild(Fixed):
     kind: int = 0
     after: int = 100
 
-    def __init__(self, path: nw.LawPath) -> None:
+    def __init__(self, path: nw.PathInfo) -> None:
         """Count from 0."""
         super().__init__(path)
         self.heard = 0

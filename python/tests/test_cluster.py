@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import narrows as nw
-from narrows import tables
+from narrows import config
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -65,7 +65,7 @@ def test_a_killed_worker_costs_no_byte(small: nw.Scenario, tmp_path: Path) -> No
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    done = nw.sweep(small, tmp_path / "cluster", seeds=2, on="ray", progress=False)
+    done = nw.sweep(small, tmp_path / "cluster", seeds=2, cluster="ray", progress=False)
     killer.join(timeout=120)
     assert killed, "no worker was seen"
     here = nw.run(small, tmp_path / "here", seeds=2, progress=False)
@@ -74,28 +74,28 @@ def test_a_killed_worker_costs_no_byte(small: nw.Scenario, tmp_path: Path) -> No
     assert not (tmp_path / "cluster.parts").exists()
     # A second call gives nothing to the cluster.
     began = time.monotonic()
-    again = nw.sweep(small, tmp_path / "cluster", seeds=2, on="ray", progress=False)
+    again = nw.sweep(small, tmp_path / "cluster", seeds=2, cluster="ray", progress=False)
     assert same(again, here)
     assert time.monotonic() - began < 30
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_sweep_with_more_points_does_what_is_missing(small: nw.Scenario, tmp_path: Path) -> None:
-    nw.sweep(small, tmp_path / "out", over={"seed": [1, 2]}, on="ray", progress=False)
-    more = nw.sweep(small, tmp_path / "out", over={"seed": [1, 2, 3]}, on="ray", progress=False)
-    assert same(more, nw.run(small, tmp_path / "here", over={"seed": [1, 2, 3]}, progress=False))
+    nw.sweep(small, tmp_path / "out", vary={"seed": [1, 2]}, cluster="ray", progress=False)
+    more = nw.sweep(small, tmp_path / "out", vary={"seed": [1, 2, 3]}, cluster="ray", progress=False)
+    assert same(more, nw.run(small, tmp_path / "here", vary={"seed": [1, 2, 3]}, progress=False))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_wrong_is_said(small: nw.Scenario, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected on="):
-        nw.sweep(small, tmp_path / "out", on="slurm")
+    with pytest.raises(ValueError, match="expected cluster="):
+        nw.sweep(small, tmp_path / "out", cluster="slurm")
     with pytest.raises(nw.ScenarioError, match="unknown key"):
-        nw.sweep(small, tmp_path / "out", set={"seedd": 1}, on="ray")
-    with pytest.raises(FileExistsError, match="done anew"):
-        nw.sweep(small, tmp_path, on="ray", anew=True)
-    with pytest.raises(ValueError, match="`shard` does not go with `on`"):
-        nw.sweep(small, tmp_path / "out", shard="1/2", on="ray")
+        nw.sweep(small, tmp_path / "out", set={"seedd": 1}, cluster="ray")
+    with pytest.raises(FileExistsError, match="choose another directory"):
+        nw.sweep(small, tmp_path, cluster="ray", force=True)
+    with pytest.raises(ValueError, match="`shard` does not go with `cluster`"):
+        nw.sweep(small, tmp_path / "out", shard="1/2", cluster="ray")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -104,7 +104,7 @@ def test_a_directory_of_the_users_is_not_taken(small: nw.Scenario, tmp_path: Pat
     mine.parent.mkdir()
     mine.write_text("mine", encoding="utf-8")
     with pytest.raises(FileExistsError, match="has other files"):
-        nw.sweep(small, tmp_path / "out", on="ray")
+        nw.sweep(small, tmp_path / "out", cluster="ray")
     assert mine.read_text(encoding="utf-8") == "mine"
 
 
@@ -115,7 +115,7 @@ def test_files_beside_the_scenario_go_along(small: nw.Scenario, tmp_path: Path) 
     for name, size in [("a.csv", 100_000), ("b.csv", 200_000)]:
         (tmp_path / "lists" / name).write_text(f"start,src,dst,bytes\n0s,0,4,{size}\n", encoding="utf-8")
     small.grid, small.source = None, tmp_path / "here/small.toml"
-    small.traffic = [tables.FlowList(file="../lists/a.csv")]
-    over = {"traffic.0.file": ["../lists/a.csv", "../lists/b.csv"]}
-    done = nw.sweep(small, tmp_path / "out", over=over, on="ray", progress=False)
-    assert same(done, nw.run(small, tmp_path / "local", over=over, progress=False))
+    small.traffic = [config.FlowList(file="../lists/a.csv")]
+    vary = {"traffic.0.file": ["../lists/a.csv", "../lists/b.csv"]}
+    done = nw.sweep(small, tmp_path / "out", vary=vary, cluster="ray", progress=False)
+    assert same(done, nw.run(small, tmp_path / "local", vary=vary, progress=False))

@@ -34,6 +34,12 @@ def test_it_is_the_command(small: nw.Scenario, tmp_path: Path) -> None:
     assert "did you mean `small.toml`?" in refused.stderr
 
 
+def test_a_sweep_on_a_cluster_takes_the_options_of_the_command(tmp_path: Path) -> None:
+    words = ["--ray", "local", "--vary", "seed=1,2", "--set", "stop=1s", "--check-invariants"]
+    refused = narrows("sweep", "none.toml", *words, cwd=tmp_path)
+    assert (refused.returncode, "cannot read `none.toml`" in refused.stderr) == (2, True), refused.stderr
+
+
 def test_options_are_those_of_the_command() -> None:
     for command, option in (("tune", "--parallel <N>"), ("plot", "--not-in-baseline <SCHEME>"), ("sweep", "--ray <ADDRESS>")):
         done = narrows(command, "--help")
@@ -45,7 +51,7 @@ def test_options_are_those_of_the_command() -> None:
         words = [command, "a", "-o", "b.pdf"] if command == "plot" else [command, "a"]
         ours = _narrows.python_command(["narrows", *words])
         assert ours is not None
-        others = {"results", "only", "front", "against", "newcomers", "output"} if command == "plot" else set()
+        others = {"plot": {"results", "only", "front", "baseline", "not_in_baseline", "out"}, "tune": {"halve", "race"}}[command]
         assert json.loads(ours[1]).keys() - others <= inspect.signature(call).parameters.keys()
     assert _narrows.python_command(["narrows", "check", "a.toml"]) is None
 

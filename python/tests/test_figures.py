@@ -105,7 +105,7 @@ kind = "time"
 y = 'rate("all", 0s, 1s)'
 schemes = ["dctcp"]
 each = "load"
-duration = "10ms"
+window = "10ms"
 """
 
 
@@ -165,7 +165,7 @@ def test_samples_are_drawn(made: nw.papers.Figure) -> None:
     assert all(re.fullmatch(r'queue\("left>right"\) \((ns|µs|ms)\)', axes.get_ylabel()) for axes in queues)
     assert "threshold" in labels(queues[0])
     run = next(run for run in made.results if run.scheme == "dctcp" and run.point["traffic.0.load"] == 0.4)
-    waiting = run.ports.to_polars()["queue_bytes"].to_list()
+    waiting = run.port_samples.to_polars()["queue_bytes"].to_list()
     unit = next(per for per, name in plotting.UNITS["ns"] if f"({name})" in queues[0].get_ylabel())
     assert max(waiting) > 0
     assert ys(queues[0].lines[0]) == pytest.approx([0.8 * value / unit for value in waiting])

@@ -26,17 +26,17 @@ def test_the_front_has_what_none_beats() -> None:
 
 
 def test_places_are_geometric_means_of_the_scores_ratios(results: nw.Results) -> None:
-    (dctcp, cubic) = sorted(fronts.places(results, y="all", cells=CELLS), key=lambda it: it.label, reverse=True)
+    (dctcp, cubic) = sorted(fronts.places(results, y="all", metrics=CELLS), key=lambda it: it.label, reverse=True)
     assert (dctcp.label, cubic.label) == ("DCTCP", "Cubic")
-    scores = {score["label"]: score for score in results.score(cells=CELLS)}
+    scores = {score["label"]: score for score in results.score(metrics=CELLS)}
     ratios = [ratio for _, of in scores["DCTCP"]["ratios"] for ratio in of[:2]]
     assert dctcp.x == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     with pytest.raises(ValueError, match="no cell is of flows `inter`; there are p50"):
-        fronts.places(results, cells=CELLS)
+        fronts.places(results, metrics=CELLS)
 
 
 def test_a_figure_names_every_scheme(results: nw.Results) -> None:
-    (axes,) = nw.front(results, y="all", cells=CELLS).axes
+    (axes,) = nw.pareto_front(results, y="all", metrics=CELLS).axes
     assert {text.get_text() for text in axes.texts} == {"DCTCP", "Cubic"}
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_xlabel().startswith("intra: times")
@@ -44,7 +44,7 @@ def test_a_figure_names_every_scheme(results: nw.Results) -> None:
 
 def test_some_of_the_runs_have_a_score_of_their_own(results: nw.Results) -> None:
     chosen = results.select(load=0.2)
-    assert [[point for point, _ in score["ratios"]] for score in chosen.score(cells=CELLS)] == [["traffic.0.load = 20%"]] * 2
+    assert [[point for point, _ in score["ratios"]] for score in chosen.score(metrics=CELLS)] == [["traffic.0.load = 20%"]] * 2
 
 
 def test_the_usual_cells_are_scored_and_what_has_none_is_said(results: nw.Results) -> None:

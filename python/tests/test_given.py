@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import narrows as nw
-from narrows import tables
+from narrows import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def said(call: Callable[[], object], kind: type[Exception]) -> tuple[str, str]:
     ("words", "kind", "what", "accepted"),
     [
         ({"seeds": 0}, nw.ScenarioError, "`seeds=0` is no number of seeds", "expected a whole number from 1 to 10000"),
-        ({"seeds": [1, 2]}, TypeError, "`seeds=[1, 2]` is no number of seeds", 'over={"seed": [1, 2]}'),
+        ({"seeds": [1, 2]}, TypeError, "`seeds=[1, 2]` is no number of seeds", 'vary={"seed": [1, 2]}'),
         ({"seeds": True}, TypeError, "`seeds=True`", "expected a whole number"),
         ({"seed": -1}, nw.ScenarioError, "`seed=-1` is no seed", "from 0 to"),
         ({"threads": 0}, nw.ScenarioError, "`threads=0` is no number of threads", "expected a whole number from 1 to 1024"),
@@ -45,7 +45,7 @@ def said(call: Callable[[], object], kind: type[Exception]) -> tuple[str, str]:
         ({"schemes": [1]}, TypeError, "1 is no name", "expected text"),
         ({"only": "dctcp"}, nw.ScenarioError, "the scenario has no run `dctcp`", ""),
         ({"set": ["topology.k=4"]}, TypeError, "are no keys with values", 'set={"topology.k": 4}'),
-        ({"over": {"seed": 3}}, TypeError, "`over: seed=3` are no values", "expected a list of values"),
+        ({"vary": {"seed": 3}}, TypeError, "`vary: seed=3` are no values", "expected a list of values"),
         ({"merge": "out/a"}, TypeError, "`merge='out/a'` is one path", "merge=['out/a']"),
     ],
 )
@@ -85,7 +85,7 @@ def test_arguments_of_other_calls(small: nw.Scenario, results: nw.Results) -> No
 
 
 def test_fields_of_tables(small: nw.Scenario) -> None:
-    what, accepted = said(lambda: tables.Dumbbell(lef=4), TypeError)  # type: ignore[call-arg]
+    what, accepted = said(lambda: config.Dumbbell(lef=4), TypeError)  # type: ignore[call-arg]
     assert what.startswith("`Dumbbell` has no field `lef`; its fields are delay, host_delay, host_rate, left, ")
     assert accepted == "did you mean `left`?"
     assert said(lambda: nw.Scenario(nam="x"), TypeError)[1] == "did you mean `name`?"  # type: ignore[call-arg]
@@ -123,7 +123,7 @@ def test_figures_are_regular_files(results: nw.Results, tmp_path: Path) -> None:
         ("pyarrow", lambda results: results.flows.to_pandas()),
         ("pandas", lambda results: results.flows.to_pandas()),
         ("matplotlib", lambda results: nw.plot(results, y="goodput")),
-        ("matplotlib", nw.front),
+        ("matplotlib", nw.pareto_front),
         ("optuna", lambda _: nw.tune("x.toml", minimize="fct.max", where={"seed": [1]})),
     ],
 )

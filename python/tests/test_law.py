@@ -22,7 +22,7 @@ import pytest
 from waits import within
 
 import narrows as nw
-from narrows import law, porting, tables
+from narrows import config, law, porting
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,17 +32,17 @@ ROOT = Path(__file__).parents[2]
 COUNTED = ("increases", "cuts", "loss_cuts")
 
 
-def scenario(**schemes: tables.Scheme) -> nw.Scenario:
+def scenario(**schemes: config.Scheme) -> nw.Scenario:
     """Four long flows through one port that drops and marks, and short ones beside them."""
     return nw.Scenario(
         name="law",
         stop="1s",
-        topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="50us"),
-        port=tables.Port(buffer="100KB", ecn=tables.StepMarking(step="50KB")),
+        topology=config.Dumbbell(left=4, right=4, rate="10Gbps", delay="50us"),
+        port=config.Port(buffer="100KB", ecn=config.StepMarking(step="50KB")),
         schemes=schemes,
         traffic=[
-            tables.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="5MB"),
-            tables.Poisson(intra="websearch", load="30%", load_of="host", flows=60),
+            config.LongFlows(flows=[[0, 4], [1, 5], [2, 6], [3, 7]], size="5MB"),
+            config.Poisson(intra="websearch", load="30%", load_of="host", flows=60),
         ],
     )
 
@@ -54,7 +54,7 @@ def flows(results: nw.Results, scheme: str) -> pl.DataFrame:
 
 
 def of_module(directory: Path, text: str, name: str = "written") -> ModuleType:
-    """A module with this text, anew."""
+    """A new module with this text."""
     file = directory / f"{name}.py"
     file.write_text(textwrap.dedent(text), encoding="utf-8")
     spec = importlib.util.spec_from_file_location(f"{name}_{time.monotonic_ns()}", file)
@@ -68,10 +68,10 @@ def of_module(directory: Path, text: str, name: str = "written") -> ModuleType:
 
 def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     both = scenario(
-        rust=tables.Scheme(law="newreno"),
-        python=tables.Scheme(law="Reno"),
-        paced=tables.Scheme(law="fixed", params={"fixed": {"window": "90000B"}}),
-        fixed=tables.Scheme(law="Fixed", params={"Fixed": {"size_bytes": 90_000}}),
+        rust=config.Scheme(law="newreno"),
+        python=config.Scheme(law="Reno"),
+        paced=config.Scheme(law="fixed", params={"fixed": {"window": "90000B"}}),
+        fixed=config.Scheme(law="Fixed", params={"Fixed": {"size_bytes": 90_000}}),
     )
     results = nw.run(both, tmp_path / "out", laws=[mine.Reno, mine.Fixed], progress=False)
     summary = {run.scheme: run.summary for run in results}
@@ -93,7 +93,7 @@ def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_dctcp_in_python_is_nearly_dctcp(tmp_path: Path) -> None:
     """Floats round otherwise than fixed-point numbers, so flows differ a little."""
-    both = scenario(rust=tables.Scheme(law="dctcp"), python=tables.Scheme(law="Dctcp"))
+    both = scenario(rust=config.Scheme(law="dctcp"), python=config.Scheme(law="Dctcp"))
     results = nw.run(both, tmp_path / "out", laws=[mine.Dctcp], progress=False)
     rust, python = (run.metric("mean(fct)") for run in (results["rust"], results["python"]))
     assert python == pytest.approx(rust, rel=0.1)
@@ -102,10 +102,10 @@ def test_dctcp_in_python_is_nearly_dctcp(tmp_path: Path) -> None:
 
 def test_a_law_of_one_class_of_flows_and_threads(tmp_path: Path) -> None:
     """Inside and between datacenters, and at any number of threads."""
-    made = scenario(mixed=tables.Scheme(intra="dctcp", inter="Reno")).replace(
-        topology=tables.FatTrees(k=4, rate="10Gbps", inter_rtt="1ms"),
+    made = scenario(mixed=config.Scheme(intra="dctcp", inter="Reno")).replace(
+        topology=config.FatTrees(k=4, rate="10Gbps", inter_rtt="1ms"),
         traffic=[
-            tables.Poisson(
+            config.Poisson(
                 intra="websearch", inter="websearch", ratio="4:1", ratio_of="flows", load="30%", load_of="host", flows=60
             )
         ],
@@ -115,7 +115,7 @@ def test_a_law_of_one_class_of_flows_and_threads(tmp_path: Path) -> None:
     assert one[0].summary["law"]["name"] == "dctcp+Reno"
     assert one.flows.to_polars().equals(many.flows.to_polars())
     assert many[0].summary["engine"]["threads"] == 1
-    rust = made.replace(schemes={"mixed": tables.Scheme(intra="dctcp", inter="newreno")})
+    rust = made.replace(schemes={"mixed": config.Scheme(intra="dctcp", inter="newreno")})
     alike = nw.run(rust, tmp_path / "rust", progress=False)
     assert alike.flows.to_polars().drop("law", *COUNTED).equals(one.flows.to_polars().drop("law", *COUNTED))
 
@@ -130,11 +130,11 @@ def test_the_key_is_that_of_the_source(tmp_path: Path) -> None:
             def on_loss(self, loss): self.cwnd = max(self.cwnd / 2, 4096)
             def on_timeout(self, timeout): self.cwnd = 4096
         """
-    made = scenario(mine=tables.Scheme(law="Halve"), dctcp=tables.Scheme(law="dctcp"))
+    made = scenario(mine=config.Scheme(law="Halve"), dctcp=config.Scheme(law="dctcp"))
 
     def keys(growth: int, **params: int) -> dict[str, str]:
         halve = of_module(tmp_path, text.format(growth=growth)).Halve
-        asked = made.replace(schemes={**made.schemes, "mine": tables.Scheme(law="Halve", params={"Halve": params})})
+        asked = made.replace(schemes={**made.schemes, "mine": config.Scheme(law="Halve", params={"Halve": params})})
         results = nw.run(asked, tmp_path / f"gain {params}", laws=[halve], progress=False)
         mine = results["mine"].manifest["resolved"]["external_laws"]["Halve"]
         assert mine["sha256"] == law.declared([halve])["Halve"].sha256
@@ -241,7 +241,7 @@ def test_only_types_of_parameters_are_asked_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_law_does_wrong_is_said(tmp_path: Path, kind: int, said: str, cause: type[Exception]) -> None:
-    made = scenario(wild=tables.Scheme(law="Wild", params={"Wild": {"kind": kind}}))
+    made = scenario(wild=config.Scheme(law="Wild", params={"Wild": {"kind": kind}}))
     with pytest.raises(nw.LawError) as caught:
         nw.run(made, tmp_path / "out", laws=[mine.Wild], progress=False)
     error = caught.value
@@ -265,20 +265,20 @@ def test_a_law_that_cannot_begin(tmp_path: Path) -> None:
     class Late(mine.Fixed):
         """Wants what is not there."""
 
-        def __init__(self, path: nw.LawPath) -> None:
+        def __init__(self, path: nw.PathInfo) -> None:
             raise KeyError("nothing")
 
     with pytest.raises(nw.LawError, match="the law Late failed in __init__ of flow 0 when it began: KeyError"):
-        nw.run(scenario(late=tables.Scheme(law="Late")), tmp_path / "out", laws=[Late], progress=False)
+        nw.run(scenario(late=config.Scheme(law="Late")), tmp_path / "out", laws=[Late], progress=False)
 
 
 def test_runs_that_were_finished_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = scenario(fine=tables.Scheme(law="Fixed"), wild=tables.Scheme(law="Wild"))
+    made = scenario(fine=config.Scheme(law="Fixed"), wild=config.Scheme(law="Wild"))
     laws = [mine.Fixed, mine.Wild]
     with pytest.raises(nw.LawError):
         nw.run(made, tmp_path / "out", laws=laws, progress=False)
     assert "1 of 2 runs were finished and are kept" in capsys.readouterr().err
-    calm = made.replace(schemes={**made.schemes, "wild": tables.Scheme(law="Wild", params={"Wild": {"after": 10**9}})})
+    calm = made.replace(schemes={**made.schemes, "wild": config.Scheme(law="Wild", params={"Wild": {"after": 10**9}})})
     assert len(nw.run(calm, tmp_path / "out", laws=laws, progress=False)) == 2
 
 
@@ -321,23 +321,23 @@ def test_what_is_no_law_is_refused(small: nw.Scenario, tmp_path: Path) -> None:
 
 
 def test_a_scheme_names_what_is_there(tmp_path: Path) -> None:
-    def says(said: str, scheme: tables.Scheme, laws: list[type[nw.Law]]) -> nw.ScenarioError:
+    def says(said: str, scheme: config.Scheme, laws: list[type[nw.Law]]) -> nw.ScenarioError:
         with pytest.raises(nw.ScenarioError, match=said) as caught:
             nw.run(scenario(it=scheme), tmp_path / "out", laws=laws, progress=False)
         return caught.value
 
-    assert "laws=[Halve]" in says("unknown law `Halve`", tables.Scheme(law="Halve"), []).help
-    assert says("unknown law `Fixd`", tables.Scheme(law="Fixd"), [mine.Fixed]).help == "did you mean `fixed`?"
-    gain = tables.Scheme(law="Fixed", params={"Fixed": {"gain": 1}})
+    assert "laws=[Halve]" in says("unknown law `Halve`", config.Scheme(law="Halve"), []).help
+    assert says("unknown law `Fixd`", config.Scheme(law="Fixd"), [mine.Fixed]).help == "did you mean `fixed`?"
+    gain = config.Scheme(law="Fixed", params={"Fixed": {"gain": 1}})
     says("Fixed has no parameter `gain`", gain, [mine.Fixed])
-    size = tables.Scheme(law="Fixed", params={"Fixed": {"size_bytes": 1.5}})
+    size = config.Scheme(law="Fixed", params={"Fixed": {"size_bytes": 1.5}})
     says("`size_bytes` is a whole number, but was given", size, [mine.Fixed])
     # A file that names a law which nobody brings.
-    with_law = law.with_laws(scenario(it=tables.Scheme(law="Fixed")), [mine.Fixed])
+    with_law = law.with_laws(scenario(it=config.Scheme(law="Fixed")), [mine.Fixed])
     with pytest.raises(nw.ScenarioError, match=r"runs Fixed, a law in Python; only narrows.run\(..., laws=\[Fixed\]\) can run it"):
         nw.run(with_law, tmp_path / "out", progress=False)
     # Of two laws the one that is missing is named, whichever it is.
-    both = law.with_laws(scenario(it=tables.Scheme(intra="Fixed", inter="Reno")), [mine.Fixed, mine.Reno])
+    both = law.with_laws(scenario(it=config.Scheme(intra="Fixed", inter="Reno")), [mine.Fixed, mine.Reno])
     with pytest.raises(nw.ScenarioError, match="runs Reno, a law in Python"):
         nw.run(both, tmp_path / "out", laws=[mine.Fixed], progress=False)
     with pytest.raises(nw.ScenarioError, match="runs Fixed, a law in Python"):
@@ -364,10 +364,10 @@ def test_a_file_that_declares_no_laws(tmp_path: Path) -> None:
     run = nw.run(file, tmp_path / "run", laws=[mine.Fixed], progress=False)
     sweep = nw.sweep(str(file), tmp_path / "sweep", laws=[mine.Fixed], progress=False)
     loaded = nw.Scenario.load(file)
-    assert loaded.laws is None
+    assert loaded.external_laws is None
     of_object = nw.run(loaded, tmp_path / "object", laws=[mine.Fixed], progress=False)
     again = nw.Scenario.load(file, laws=[mine.Fixed])
-    assert (again.laws or {}).keys() == {"Fixed"}
+    assert (again.external_laws or {}).keys() == {"Fixed"}
     assert len(run) == 2
     for other in (sweep, of_object, nw.run(again, tmp_path / "again", laws=[mine.Fixed], progress=False)):
         assert [one.manifest["key"] for one in other] == [one.manifest["key"] for one in run]
@@ -379,7 +379,7 @@ def test_a_file_that_declares_no_laws(tmp_path: Path) -> None:
         (FILE.replace("40000", "0.5"), [mine.Fixed], "`size_bytes` is a whole number, but was given"),
         (FILE.replace("40000", '"x"'), [], "`size_bytes` is a"),
         (FILE.replace("100ms", "100km"), [mine.Fixed], "100km"),
-        (FILE.replace("name =", "laws = 5\nname ="), [], "expected a table of named entries"),
+        (FILE.replace("name =", "external_laws = 5\nname ="), [], "expected a table of named entries"),
     ]
     for wrong, laws, said in cases:
         file.write_text(wrong, encoding="utf-8")
@@ -402,8 +402,8 @@ import sys, narrows as nw
 sys.path.insert(0, {tests!r})
 import laws_of_tests as mine
 from test_law import scenario
-from narrows import tables
-made = scenario(wild=tables.Scheme(law="Wild", params={{"Wild": {{"kind": 9, "after": {after}}}}}))
+from narrows import config
+made = scenario(wild=config.Scheme(law="Wild", params={{"Wild": {{"kind": 9, "after": {after}}}}}))
 made.traffic[0].size = "200GB"
 made.stop = "1000s"
 print("begins", flush=True)
@@ -442,7 +442,7 @@ def test_other_threads_go_on(tmp_path: Path) -> None:
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     began = time.monotonic()
-    nw.run(scenario(it=tables.Scheme(law="Reno")), tmp_path / "out", laws=[mine.Reno], progress=False)
+    nw.run(scenario(it=config.Scheme(law="Reno")), tmp_path / "out", laws=[mine.Reno], progress=False)
     lasted = time.monotonic() - began
     ends.set()
     thread.join(timeout=60)
@@ -451,8 +451,8 @@ def test_other_threads_go_on(tmp_path: Path) -> None:
 
 
 def test_a_sweep_over_a_parameter_of_a_law(tmp_path: Path) -> None:
-    over = {"schemes.it.params.Fixed.size_bytes": [50_000, 100_000]}
-    results = nw.sweep(scenario(it=tables.Scheme(law="Fixed")), tmp_path / "out", over=over, laws=[mine.Fixed], progress=False)
+    vary = {"schemes.it.params.Fixed.size_bytes": [50_000, 100_000]}
+    results = nw.sweep(scenario(it=config.Scheme(law="Fixed")), tmp_path / "out", vary=vary, laws=[mine.Fixed], progress=False)
     slow, fast = (run.metric("mean(fct)") for run in results)
     assert slow > fast
 
@@ -469,15 +469,15 @@ def test_a_law_goes_to_a_cluster(tmp_path: Path) -> None:
     class Broken(mine.Wild):
         """Divides by zero, nowhere but here."""
 
-    made = scenario(it=tables.Scheme(law="Local"))
-    wild = scenario(it=tables.Scheme(law="Broken"))
+    made = scenario(it=config.Scheme(law="Local"))
+    wild = scenario(it=config.Scheme(law="Broken"))
     here = nw.sweep(made, tmp_path / "here", laws=[Local], seeds=2, progress=False)
     tests = str(Path(__file__).parent)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": tests}})
     try:
-        there = nw.sweep(made, tmp_path / "there", laws=[Local], seeds=2, on="ray", progress=False)
+        there = nw.sweep(made, tmp_path / "there", laws=[Local], seeds=2, cluster="ray", progress=False)
         with pytest.raises(nw.LawError, match=r"the law Broken failed in on_ack of flow (?s:.*)the same call goes on") as caught:
-            nw.sweep(wild, tmp_path / "wild", laws=[Broken], on="ray", progress=False)
+            nw.sweep(wild, tmp_path / "wild", laws=[Broken], cluster="ray", progress=False)
     finally:
         ray.shutdown()
     assert there.flows.to_polars().equals(here.flows.to_polars())
@@ -521,15 +521,15 @@ def test_a_trace_has_what_happened() -> None:
     assert porting.recorded(mine.Reno).splitlines() == lines
 
 
-def test_a_law_hears_what_is_left_where_hosts_know_it() -> None:
+def test_an_ack_has_the_bytes_remaining_where_hosts_know_sizes() -> None:
     def acks(size_aware: bool) -> list[list[str]]:
         scenario = nw.Scenario(
             name="known",
             stop="1ms",
-            topology=tables.SingleSwitch(hosts=2, rate="10Gbps", delay="1us"),
-            host=tables.Host(mss=1000, size_aware=size_aware),
-            schemes={"traced": tables.Scheme(law="Reno")},
-            traffic=[tables.LongFlows(flows=[[0, 1]], size="3500B")],
+            topology=config.SingleSwitch(hosts=2, rate="10Gbps", delay="1us"),
+            host=config.Host(mss=1000, size_aware=size_aware),
+            schemes={"traced": config.Scheme(law="Reno")},
+            traffic=[config.LongFlows(flows=[[0, 1]], size="3500B")],
         )
         lines = porting.recorded(mine.Reno, scenario).splitlines()
         return [line.split(" | ")[0].split() for line in lines if line.startswith("ack ")]

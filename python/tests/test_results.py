@@ -18,7 +18,7 @@ import pytest
 from waits import within
 
 import narrows as nw
-from narrows import tables
+from narrows import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def test_a_selection_is_of_all_that_is_asked(results: nw.Results, tmp_path: Path
     chosen = results.select(scheme="cubic", load=0.4)
     assert chosen.summaries.to_polars()["run"].to_list() == [run.name for run in chosen]
     assert len(chosen.summaries) == 3
-    assert results.of(reversed(chosen.runs)).summaries.to_polars()["seed"].to_list() == [3, 2, 1]
+    assert results.subset(reversed(chosen.runs)).summaries.to_polars()["seed"].to_list() == [3, 2, 1]
     everything = results.summaries.to_polars()
     assert chosen.summaries.to_polars().equals(everything.filter((pl.col("scheme") == "cubic") & (pl.col("traffic.0.load") == 0.4)))
     # A page of the chosen runs, and none that looks like one.
@@ -84,19 +84,19 @@ def test_a_selection_is_of_all_that_is_asked(results: nw.Results, tmp_path: Path
 
 def test_all_files_of_a_sweep_have_one_schema(small: nw.Scenario, tmp_path: Path) -> None:
     """Laws trace other states, and a shard may have one scheme alone."""
-    small.series = tables.Monitor(interval="1ms", flows="all")
+    small.monitor = config.Monitor(interval="1ms", flows="all")
     small.grid = None
-    small.schemes["gemini"] = tables.Scheme(law="gemini")
+    small.schemes["gemini"] = config.Scheme(law="gemini")
     whole = nw.run(small, tmp_path / "whole", progress=False)
     shards = [nw.sweep(small, tmp_path / str(n), shard=f"{n}/2", progress=False) for n in (1, 2)]
-    expected = whole.rates.columns
+    expected = whole.flow_samples.columns
     assert {"trace_alpha_ppm", "trace_w_max_bytes", "trace_factor_ppm"} <= expected.keys()
     for run in [*whole, *shards[0], *shards[1]]:
-        assert run.rates.columns == expected
-    for name in ("flows", "ports"):
+        assert run.flow_samples.columns == expected
+    for name in ("flows", "port_samples"):
         assert shards[0].table(name).columns == shards[1].table(name).columns == whole.table(name).columns
     assert shards[0].summaries.columns == whole.summaries.columns
-    rates = whole.rates.to_polars()
+    rates = whole.flow_samples.to_polars()
     cubic = rates.filter(pl.col("scheme") == "cubic")
     assert cubic["trace_w_max_bytes"].null_count() == 0
     assert cubic["trace_alpha_ppm"].null_count() == len(cubic) > 0
@@ -132,7 +132,7 @@ def test_a_metric_is_what_the_table_says(results: nw.Results) -> None:
     rank = -(-99 * len(of_run) // 100)
     assert results[0].metric("p99(slowdown)") == pytest.approx(of_run[rank - 1])
     assert results.metric("slowdown.p99")[0] == results[0].metric("all.slowdown.p99")
-    assert results.hold("p99(slowdown) > 0") == [True] * 12
+    assert results.check("p99(slowdown) > 0") == [True] * 12
     with pytest.raises(ValueError, match="no such function"):
         results.metric("p98(slowdown)")
     with pytest.raises(ValueError, match="none of its 0 flows"):
@@ -152,7 +152,7 @@ def test_parts_are_merged_to_the_same_bytes(small: nw.Scenario, tmp_path: Path) 
     parts = [nw.sweep(small, tmp_path / f"{n}", shard=f"{n}/3", progress=False).directory for n in (1, 2, 3)]
     merged = nw.sweep(small, tmp_path / "merged", merge=parts, progress=False)
     for one, other in zip(whole, merged, strict=True):
-        for name in ("flows", "ports", "rates"):
+        for name in ("flows", "port_samples", "flow_samples"):
             file = f"{name}.parquet"
             assert (one.directory / file).read_bytes() == (other.directory / file).read_bytes()
     with pytest.raises(nw.StudyError, match="missing") as caught:
@@ -163,10 +163,10 @@ def test_parts_are_merged_to_the_same_bytes(small: nw.Scenario, tmp_path: Path) 
 
 
 def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, tmp_path: Path) -> None:
-    over = {"port.buffer": ["1MB", "200kB"], "traffic.0.size": ["10KB", "20KB"]}
-    small.traffic = [tables.Incast(intra=3, size="10KB"), tables.Incast(intra=2, size="10KB")]
+    vary = {"port.buffer": ["1MB", "200kB"], "traffic.0.size": ["10KB", "20KB"]}
+    small.traffic = [config.Incast(intra=3, size="10KB"), config.Incast(intra=2, size="10KB")]
     small.grid = None
-    made = nw.run(small, tmp_path / "out", over=over, schemes=["dctcp"], progress=False)
+    made = nw.run(small, tmp_path / "out", vary=vary, schemes=["dctcp"], progress=False)
     first = [run for run in made if run.name.startswith("dctcp,port.buffer=1MB")]
     assert len(first) == 2
     for key in ("port.buffer", "buffer", "port.buffer_bytes"):
@@ -187,7 +187,7 @@ def test_runs_are_selected_by_keys_as_the_scenario_has_them(small: nw.Scenario, 
 
 
 def test_keys_may_be_shortened_to_their_last_parts(small: nw.Scenario, tmp_path: Path) -> None:
-    variant = tables.Variant(label="without a load", grid={"traffic.0.load": []})
+    variant = config.Variant(label="without a load", grid={"traffic.0.load": []})
     small.grid = {"traffic.0.load": ["20%", "40%"], "port.buffer": ["1MB", "2MB"]}
     small.variants = {"other": variant}
     made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)
@@ -203,7 +203,7 @@ def test_keys_may_be_shortened_to_their_last_parts(small: nw.Scenario, tmp_path:
 
 
 def test_a_key_in_full_is_itself_and_no_end_of_another(small: nw.Scenario, tmp_path: Path) -> None:
-    small.port = tables.Port(buffer="300KB")
+    small.port = config.Port(buffer="300KB")
     small.grid = {"schemes.dctcp.port.buffer": ["1MB", "2MB"]}
     made = nw.run(small, tmp_path / "one", schemes=["dctcp"], progress=False)
     assert len(made.select(**{"port.buffer": "300KB"})) == 2
@@ -248,7 +248,11 @@ def test_tables_and_parts_of_them(results: nw.Results) -> None:
     inter = results[0].table("flows", columns="fct_ns", class_="inter")
     assert (len(inter), inter.to_arrow().column_names) == (0, ["fct_ns"])
     refused: list[tuple[Callable[[], object], str, str]] = [
-        (lambda: results.table("flow"), "there is no table `flow`; there are flows, ports, rates", "did you mean `flows`?"),
+        (
+            lambda: results.table("flow"),
+            "there is no table `flow`; there are flows, port_samples, flow_samples",
+            "did you mean `flows`?",
+        ),
         (
             lambda: results.table("flows", class_="itner"),
             "there is no class `itner`; there are intra, inter",
@@ -260,9 +264,9 @@ def test_tables_and_parts_of_them(results: nw.Results) -> None:
             "`fct_ns`",
         ),
         (lambda: results.flows.select([]), "no column is asked for", "expected some of"),
-        (lambda: results.ports.of_class("inter"), "the table is not one of flows", "expected `flows`"),
+        (lambda: results.port_samples.of_class("inter"), "the table is not one of flows", "expected `flows`"),
         (lambda: results.table("pauses"), "no run has a table `pauses`", "PFC"),
-        (lambda: results.of([]).flows, "no run is chosen", "`select`"),
+        (lambda: results.subset([]).flows, "no run is chosen", "`select`"),
     ]
     for call, what, accepted in refused:
         with pytest.raises(nw.ScenarioError) as caught:
@@ -276,14 +280,14 @@ def test_classes_that_no_run_has_are_no_metrics(results: nw.Results) -> None:
         with pytest.raises(ValueError, match="no class of flows `itner`; it has: "):
             ask("p99(itner.fct)")
     with pytest.raises(ValueError, match="no class of flows `itner`"):
-        results.hold("p99(itner.fct) <= 5ms")
+        results.check("p99(itner.fct) <= 5ms")
     # A class without flows is a class.
     assert results.metric("p99(inter.fct)") == [None] * 12
     with (
         pytest.raises(ValueError, match=r"no cell is of flows `itner`; there are p50\(intra"),
         pytest.warns(UserWarning, match="not scored"),
     ):
-        nw.front(results, x="itner")
+        nw.pareto_front(results, x="itner")
 
 
 def test_a_scan_is_lazy_and_of_the_chosen_runs(results: nw.Results) -> None:
@@ -295,9 +299,9 @@ def test_a_scan_is_lazy_and_of_the_chosen_runs(results: nw.Results) -> None:
     few = scan.filter(pl.col("seed") == 2).select("scheme", "fct_ns")
     assert few.collect().shape == (60, 2)
     assert "PROJECT 2/" in few.explain() or "PROJECT 3/" in few.explain()
-    backwards = results.of(reversed(chosen.runs))
+    backwards = results.subset(reversed(chosen.runs))
     assert backwards.scan("summaries").collect().equals(backwards.summaries.to_polars())
-    assert results[0].scan("ports").collect().equals(results[0].ports.to_polars())
+    assert results[0].scan("port_samples").collect().equals(results[0].port_samples.to_polars())
     assert results.table("flows", class_="inter").scan().collect().height == 0
 
 
@@ -309,7 +313,7 @@ def test_results_are_equal_by_what_they_hold(small: nw.Scenario, results: nw.Res
     assert again[0] == results[0]
     assert again[0] != results[1]
     assert again.select(seed=1) != results
-    assert again.of(reversed(again.runs)) != results
+    assert again.subset(reversed(again.runs)) != results
     other = nw.run(small, tmp_path / "other", seed=7, progress=False)
     assert other != results.select(seed=1)
     assert results != 3
@@ -371,14 +375,14 @@ def test_iterations_of_jobs_are_rows(small: nw.Scenario, results: nw.Results, tm
         "compute_mean_ns",
         "exposed_mean_ns",
     ]
-    job = tables.Job(
+    job = config.Job(
         name="gpt",
-        model=tables.Model(params=1_000_000, layers=2, hidden=64, sequence=16),
-        parallel=tables.Parallel(pipeline=2),
+        model=config.Model(params=1_000_000, layers=2, hidden=64, sequence=16),
+        parallel=config.Parallel(pipeline=2),
         placement="0..2",
         micro_batches=2,
         iterations=3,
-        compute=tables.ComputeTimes(forward="1ms", backward="2ms"),
+        compute=config.ComputeTimes(forward="1ms", backward="2ms"),
     )
     made = nw.run(small.replace(traffic=None, job=[job], grid=None), tmp_path / "out", seeds=2, progress=False)
     rows = made.jobs.to_polars()
@@ -401,7 +405,7 @@ def test_iterations_of_jobs_are_rows(small: nw.Scenario, results: nw.Results, tm
 def test_a_lone_run_has_the_columns_of_a_sweep(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
     small.grid = None
     one = nw.run(small, tmp_path / "one", schemes=["dctcp"], seed=5, progress=False)
-    for name in ("flows", "ports", "rates"):
+    for name in ("flows", "port_samples", "flow_samples"):
         columns = list(one.table(name).columns)
         assert columns[:2] == ["scheme", "seed"]
         assert ["traffic.0.load" not in columns, *columns] == [
@@ -466,7 +470,7 @@ def test_what_a_progress_raises_ends_the_study(small: nw.Scenario, tmp_path: Pat
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        nw.run(small, tmp_path / "out", over={"seed": range(1, 400)}, progress=Stop())
+        nw.run(small, tmp_path / "out", vary={"seed": range(1, 400)}, progress=Stop())
 
 
 ENDLESS = """
@@ -474,7 +478,7 @@ import sys, narrows as nw
 made = nw.Scenario.load(sys.argv[1])
 print("ready", flush=True)
 try:
-    nw.run(made, sys.argv[2], over={"seed": range(1, 300)})
+    nw.run(made, sys.argv[2], vary={"seed": range(1, 300)})
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
@@ -539,20 +543,20 @@ def test_runs_of_other_settings_stay(small: nw.Scenario, tmp_path: Path) -> None
     with pytest.raises(nw.StudyError, match="that this command leaves out"):
         nw.run(small, tmp_path / "out", schemes="dctcp", progress=False)
     assert nw.Results(tmp_path / "out").flows.to_polars().equals(before)
-    assert len(nw.run(small, tmp_path / "out", schemes="dctcp", anew=True, progress=False)) == 1
+    assert len(nw.run(small, tmp_path / "out", schemes="dctcp", force=True, progress=False)) == 1
 
 
 def test_metrics_of_samples_are_those_of_the_tables(small: nw.Scenario, tmp_path: Path) -> None:
-    small.series = tables.Monitor(interval="1ms", ports=["left>right"])
+    small.monitor = config.Monitor(interval="1ms", ports=["left>right"])
     made = nw.run(small, tmp_path / "out", schemes=["dctcp"], progress=False)
-    longest = [run.ports.to_polars()["queue_bytes"].max() for run in made]
+    longest = [run.port_samples.to_polars()["queue_bytes"].max() for run in made]
     assert made.metric('queue("left>right").max') == longest
     assert made[0].metric('queue("left>right").max') == longest[0]
-    assert made.hold('queue("left>right").max <= 1GB') == [True, True]
+    assert made.check('queue("left>right").max <= 1GB') == [True, True]
 
 
 def test_the_grid_is_chosen_without_its_variants(small: nw.Scenario, results: nw.Results, tmp_path: Path) -> None:
-    variant = tables.Variant(label="other buffers", set={"port.buffer": "64KB"}, schemes=["cubic"])
+    variant = config.Variant(label="other buffers", set={"port.buffer": "64KB"}, schemes=["cubic"])
     both = nw.run(small.replace(variants={"small": variant}), tmp_path / "out", seeds=1, progress=False)
     grid = [run.name for run in both.select(variant=None)]
     assert sorted(grid) == [

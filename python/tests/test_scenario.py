@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import narrows as nw
-from narrows import tables
+from narrows import config
 from narrows._table import Table
 
 if TYPE_CHECKING:
@@ -47,21 +47,23 @@ def test_plain_dictionaries_do(small: nw.Scenario) -> None:
 
 def test_any_sequence_is_a_list_of_the_file(small: nw.Scenario) -> None:
     # Type checkers accept these, too: fields are of `Sequence`.
-    several: Sequence[tables.Poisson] = (tables.Poisson(intra="websearch", load=0.3, load_of="host", flows=30),)
+    several: Sequence[config.Poisson] = (config.Poisson(intra="websearch", load=0.3, load_of="host", flows=30),)
     made = small.replace(traffic=several, grid={"seed": np.array([1, 2]), "traffic.0.load": ("20%", "40%")}, sizes=None)
-    flows = tables.FlowList(flows=[tables.Flow(src=0, dst=int(dst), size="1KB") for dst in range(1, 3)])
+    flows = config.FlowList(flows=[config.Flow(src=0, dst=int(dst), size="1KB") for dst in range(1, 3)])
     made = made.replace(traffic=[*several, flows])
     assert made.runs()[:2] == small.replace(grid={"seed": [1, 2], "traffic.0.load": ["20%", "40%"]}).runs()[:2]
     assert nw.Scenario.from_toml(made.to_toml()).to_toml() == made.to_toml()
     listed = small.replace(traffic=list(several))
     assert small.replace(traffic=several) == listed == nw.Scenario.from_toml(listed.to_toml())
-    assert tables.InterPair(between=range(2)).to_dict() == {"between": [0, 1]}
+    assert config.InterPair(between=range(2)).to_dict() == {"between": [0, 1]}
 
 
 def test_words_of_python_have_an_underscore() -> None:
-    flow = tables.Poisson(load=0.5, class_=1, from_="dc0")
-    assert flow.to_dict() == {"kind": "poisson", "load": 0.5, "class": 1, "from": "dc0"}
-    assert tables.Poisson.from_dict(flow.to_dict()) == flow
+    cable = config.Cable(between=["a", "b"], rate="1Gbps", delay="1us", class_="edge")
+    assert cable.to_dict()["class"] == "edge"
+    flow = config.Poisson(load=0.5, traffic_class=1, from_="dc0")
+    assert flow.to_dict() == {"kind": "poisson", "load": 0.5, "traffic_class": 1, "from": "dc0"}
+    assert config.Poisson.from_dict(flow.to_dict()) == flow
 
 
 def test_the_classes_are_those_of_the_schema() -> None:
@@ -69,8 +71,8 @@ def test_the_classes_are_those_of_the_schema() -> None:
     import generate
 
     made = generate.module()
-    assert (ROOT / "python/narrows/tables.py").read_text(encoding="utf-8") == made, (
-        "run: python python/generate.py > tables.new && mv tables.new python/narrows/tables.py"
+    assert (ROOT / "python/narrows/config.py").read_text(encoding="utf-8") == made, (
+        "run: python python/generate.py > config.new && mv config.new python/narrows/config.py"
     )
 
 
@@ -82,7 +84,7 @@ def test_errors_have_their_place(small: nw.Scenario) -> None:
     assert text.splitlines()[(caught.value.line or 0) - 1] == 'kind = "poison"'
     assert caught.value.help == "did you mean `poisson`?"
     with pytest.raises(nw.ScenarioError, match="unknown key `lod`"):
-        nw.run(small, over={"traffic.0.lod": ["20%"]})
+        nw.run(small, vary={"traffic.0.lod": ["20%"]})
     with pytest.raises(nw.ScenarioError, match=r"cannot read `nowhere\.toml`"):
         nw.Scenario.load("nowhere.toml")
 
@@ -95,7 +97,7 @@ def test_no_value_of_a_file_is_refused(small: nw.Scenario, tmp_path: Path) -> No
         small.save(tmp_path / "none.toml")
     assert not (tmp_path / "none.toml").exists()
     with pytest.raises(TypeError, match="`Dumbbell` has no field `lef`"):
-        tables.Dumbbell(lef=4)  # type: ignore[call-arg]
+        config.Dumbbell(lef=4)  # type: ignore[call-arg]
 
 
 def test_a_file_is_not_overwritten(small: nw.Scenario, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from waits import within
 
 import narrows as nw
-from narrows import study, tables, tuning
+from narrows import config, study, tuning
 from narrows.tuning import Setting
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ def queue() -> nw.Scenario:
     return nw.Scenario(
         name="queue",
         stop="50ms",
-        topology=tables.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
-        port=tables.Port(buffer="1MB", ecn=tables.StepMarking(step="100KB")),
-        schemes={"dctcp": tables.Scheme(law="dctcp")},
-        traffic=[tables.Permutation(scope="any", size="4MB")],
+        topology=config.Dumbbell(left=4, right=4, rate="10Gbps", delay="20us"),
+        port=config.Port(buffer="1MB", ecn=config.StepMarking(step="100KB")),
+        schemes={"dctcp": config.Scheme(law="dctcp")},
+        traffic=[config.Permutation(scope="any", size="4MB")],
     )
 
 
 def test_the_least_queue_is_at_the_least_threshold(tmp_path: Path) -> None:
-    def tune(trials: int) -> nw.Tuned:
+    def tune(trials: int) -> nw.TuneResult:
         return nw.tune(
             queue(),
             minimize="network.max_queue",
@@ -108,7 +108,7 @@ def test_what_ends_a_tuning_ends_all_trials(tmp_path: Path, monkeypatch: pytest.
             raise ZeroDivisionError
         return run(*args, **kwargs)
 
-    def tune(trials: int) -> nw.Tuned:
+    def tune(trials: int) -> nw.TuneResult:
         where = {"port.ecn.step": ("10KB", "500KB")}
         return nw.tune(
             queue(), minimize="fct.max", where=where, trials=trials, seeds=1, parallel=3, out=tmp_path / "out", progress=False
@@ -156,7 +156,7 @@ def test_halving_cuts_trials_off(tmp_path: Path) -> None:
         where={"port.ecn.step": nw.Range("10KB..500KB", log=True)},
         trials=8,
         seeds=1,
-        halve=True,
+        successive_halving=True,
         out=tmp_path / "out",
         progress=False,
     )
@@ -168,12 +168,12 @@ def test_halving_cuts_trials_off(tmp_path: Path) -> None:
 def test_a_race_ends_trials_that_are_worse_seed_by_seed(tmp_path: Path) -> None:
     pytest.importorskip("scipy", reason="racing needs SciPy")
     tuned = nw.tune(
-        queue().replace(traffic=[tables.Poisson(intra="websearch", load=0.3, load_of="host", flows=20)]),
+        queue().replace(traffic=[config.Poisson(intra="websearch", load=0.3, load_of="host", flows=20)]),
         minimize="network.max_queue",
         where={"port.ecn.step": ["20KB", "80KB", "320KB", "640KB"]},
         trials=8,
         seeds=6,
-        race=True,
+        racing=True,
         out=tmp_path / "out",
         progress=False,
     )
@@ -230,7 +230,7 @@ def test_a_score_is_an_objective_and_a_bar(tmp_path: Path) -> None:
 
 
 def test_another_direction_is_another_study(tmp_path: Path) -> None:
-    def tune(**objective: str) -> nw.Tuned:
+    def tune(**objective: str) -> nw.TuneResult:
         where = {"port.ecn.step": ["20KB", "320KB"]}
         return nw.tune(queue(), **objective, where=where, trials=4, seeds=1, out=tmp_path / "out", progress=False)  # type: ignore[arg-type]
 
@@ -241,7 +241,7 @@ def test_another_direction_is_another_study(tmp_path: Path) -> None:
 
 def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path: Path) -> None:
     where = {"port.ecn.min": ["10KB", "200KB"], "port.ecn.max": ["100KB", "400KB"]}
-    marked = queue().replace(port=tables.Port(buffer="1MB", ecn=tables.RedMarking(min="50KB", max="300KB")))
+    marked = queue().replace(port=config.Port(buffer="1MB", ecn=config.RedMarking(min="50KB", max="300KB")))
     tuned = nw.tune(marked, minimize="fct.max", where=where, trials=10, seeds=1, out=tmp_path / "out", progress=False)
     assert tuned.best
     assert all(setting.set != {"port.ecn.min": "200KB", "port.ecn.max": "100KB"} for setting in tuned.best)
@@ -257,10 +257,10 @@ def test_values_that_do_not_go_together_cost_a_trial_and_not_the_tuning(tmp_path
         ({"where": {"port.buffer": ("2KB", "1KB")}}, "is not above"),
         ({"where": {"port.buffer": ("1KB", "1ms")}}, "of another kind"),
         ({"where": {"port.loss_probability": nw.Range("0%..5%", log=True)}}, "no logarithm"),
-        ({"minimize": ["fct.max", "goodput"], "halve": True}, "halving needs one objective"),
-        ({"minimize": ["fct.max", "goodput"], "race": True}, "racing needs one objective"),
-        ({"race": True, "seeds": 3}, "a race needs at least 5 seeds"),
-        ({"race": True, "halve": True}, "not by both"),
+        ({"minimize": ["fct.max", "goodput"], "successive_halving": True}, "halving needs one objective"),
+        ({"minimize": ["fct.max", "goodput"], "racing": True}, "racing needs one objective"),
+        ({"racing": True, "seeds": 3}, "racing needs at least 5 seeds"),
+        ({"racing": True, "successive_halving": True}, "not by both"),
         ({"minimize": "G(none.toml)"}, "none.toml"),
         ({"subject_to": "W(none.toml)"}, "expected W"),
         ({"subject_to": "G(none.toml) <= 1.2.3"}, "expected G"),
@@ -301,7 +301,7 @@ def test_where_trials_cannot_be_kept_is_said(words: dict[str, object], tmp_path:
 
 @pytest.mark.parametrize("parallel", [1, 2])
 def test_sigterm_ends_as_ctrl_c_does(parallel: int, tmp_path: Path) -> None:
-    queue().replace(stop="1000s", traffic=[tables.Permutation(scope="any", size="1TB")]).save(tmp_path / "queue.toml")
+    queue().replace(stop="1000s", traffic=[config.Permutation(scope="any", size="1TB")]).save(tmp_path / "queue.toml")
     words = ["tune", "queue.toml", "--minimize", "network.max_queue", "--where", "port.ecn.step=20KB,320KB", "--out", "out"]
     program = [sys.executable, "-m", "narrows", *words, "--parallel", str(parallel)]
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as tuning, within(120, tuning):

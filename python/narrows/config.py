@@ -1,6 +1,6 @@
-"""The tables of a scenario file as classes, one field a key.
+"""Classes for the tables of a scenario file: one field a key.
 
-Made from the schema by `python generate.py > narrows/tables.py`; the file format's reference has the same words. A field that is
+Made from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same words. A field that is
 left out is left out of the file, and has the default that its table of the reference names. Times, rates and sizes are texts
 with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from narrows import _renamed
 from narrows._table import Candidates, Table
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ class PortClassOverrides(Table):
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
     trim: bool | Trimming | None = None
-    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
+    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control_buffer = "1MB" }."""
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
     fq_codel: bool | FqCoDelTable | None = None
@@ -408,7 +409,7 @@ class PortOverrides(Table):
     control_priority: bool | None = None
     """As in `[port]`. Takes true or false."""
     trim: bool | Trimming | None = None
-    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control = "1MB" }."""
+    """As in `[port]`. Replaces it whole. Takes true, false or { header = 64, control_buffer = "1MB" }."""
     codel: bool | CoDelTable | None = None
     """As in `[port]`. Replaces it whole. Takes true, false or { target = "50us", interval = "1ms" }."""
     fq_codel: bool | FqCoDelTable | None = None
@@ -862,8 +863,8 @@ class Port(Table):
     """Strict priority of acknowledgements over all data. Takes true or false. Default: false."""
     trim: bool | Trimming | None = None
     """Packet trimming: data that finds no room loses its payload alone; marks then depend on the data that waits.
-    Not with `[switch]`, nor where ports report themselves. Takes true, false or { header = 64, control = "1MB" }.
-    Default: false."""
+    Not with `[switch]`, nor where ports report themselves. Takes true, false or { header = 64, control_buffer =
+    "1MB" }. Default: false."""
     codel: bool | CoDelTable | None = None
     """CoDel in place of the FIFO. Not with another marking, `control_priority`, `trim`, `credit_queue` or
     `[switch]`. Takes true, false or { target = "50us", interval = "1ms" }. Default: false."""
@@ -1832,3 +1833,10 @@ class Config(Table):
     """Tables of what runs measured, averaged over seeds. Takes an array."""
 
     CANDIDATES: ClassVar[Candidates] = {"topology": lambda: (FatTrees, Clos, Dumbbell, SingleSwitch, CustomTopology,), "schemes": lambda: (Scheme,), "clock": lambda: (Clock,), "port": lambda: (Port,), "switch": lambda: (Switch,), "host": lambda: (Host,), "external_laws": lambda: (ExternalLaw,), "traffic": lambda: (Incast, LongFlows, Permutation, Poisson, Requests, ClosedLoop, Allreduce, Collective, FlowList, ImportedTraffic,), "job": lambda: (Job,), "failure": lambda: (Failure,), "monitor": lambda: (Monitor,), "random_points": lambda: (RandomPoints,), "variants": lambda: (Variant,), "scale": lambda: (Scale,), "cause": lambda: (Cause,)}
+
+
+if not TYPE_CHECKING:  # Type checkers would accept any name.
+
+    def __getattr__(name: str) -> object:
+        """Refuse a name that the module lacks."""
+        raise _renamed.no_name(__name__, name)
