@@ -16,9 +16,9 @@ from narrows import _narrows
 
 HEAD = '''"""Classes for the tables of a scenario file: one field a key.
 
-Made from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same words. A field that is
-left out is left out of the file, and has the default that its table of the reference names. Times, rates and sizes are texts
-with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
+Generated from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same texts. A field
+that is not set is not written to the file, and has the default that the reference states. Times, rates and sizes are texts with
+units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ Schema = dict[str, Any]
 
 
 def name_of(key: str) -> str:
-    """A key as a field: words of the language get a trailing underscore."""
+    """Return the field name of a key: words of Python get a trailing underscore."""
     name = re.sub(r"\W", "_", key)
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 class Writer:
-    """The classes, in an order in which each comes after those that it names."""
+    """Writer of the classes, each after the classes that it refers to."""
 
     def __init__(self) -> None:
-        """Without any."""
+        """Start without classes."""
         self.classes: dict[str, str] = {}
 
     def type_of(self, schema: Schema, found: list[str]) -> str:
-        """The type of a value; `found` gets the classes that a table in it may be of."""
+        """Return the type of a value; the classes of tables in it are added to `found`."""
         if "const" in schema:
             return f"Literal[{json.dumps(schema['const'])}]"
         if "enum" in schema:
@@ -92,7 +92,7 @@ class Writer:
                 return "Any"
 
     def union(self, schemas: list[Schema], found: list[str]) -> str:
-        """Any of some types, each named once."""
+        """Return the union of some types, each named once."""
         types: list[str] = []
         for schema in schemas:
             kind = self.type_of(schema, found)
@@ -103,7 +103,7 @@ class Writer:
         return " | ".join(types)
 
     def write(self, schema: Schema) -> None:
-        """Writes the class of a table, unless it is there."""
+        """Write the class of a table, unless it exists."""
         name = schema["x-table"]
         if name in self.classes:
             return
@@ -149,7 +149,7 @@ class Writer:
 
 
 def docstring(text: str) -> str:
-    """A text as a docstring."""
+    """Return a text as a docstring."""
     text = " ".join(text.split()).replace("\\", "\\\\").replace('"""', "'''")
     if text.endswith('"'):
         text += " "
@@ -157,7 +157,7 @@ def docstring(text: str) -> str:
 
 
 def described(schema: Schema, required: bool) -> str:
-    """What a key means, what it takes and its default."""
+    """Return the docstring of a key: its meaning, its accepted values and its default."""
     text = schema.get("description", "")
     takes = schema.get("title", "")
     if takes:
@@ -171,12 +171,12 @@ def described(schema: Schema, required: bool) -> str:
 
 
 def indented(text: str) -> str:
-    """Four spaces further in."""
+    """Indent a text by four spaces."""
     return textwrap.indent(text, "    ")
 
 
 def module() -> str:
-    """The text of the module."""
+    """Return the text of the module."""
     writer = Writer()
     writer.write(json.loads(_narrows.schema()))
     return HEAD + "\n\n" + "\n\n\n".join(writer.classes.values()) + "\n" + TAIL

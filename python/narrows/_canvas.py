@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from narrows._means import Dot
     from narrows.results import Results
 
-#: Colours that can be told apart by people who do not see all of them (Okabe and Ito), and markers and strokes beside them.
+#: Colours for readers with colour-vision deficiency (Okabe and Ito), with markers and strokes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = "osD^vP*X"
 STROKES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (5, 5)))
 
-#: Width of a panel and its height in inches, and the size of letters in points: a column of a paper, a screen.
+#: Width and height of a panel in inches, and font size in points: a column of a paper, a screen.
 STYLES = {"paper": (3.3, 2.3, 8.0), "screen": (5.5, 3.8, 10.0)}
 
-#: Units of a table's columns, the largest first, with how many of the column's unit they are.
+#: Units of axes for each unit of a column, the largest first, with their size in the column's unit.
 UNITS = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
@@ -38,15 +38,15 @@ UNITS = {
 
 #: Points between the marks of two lines at the same place of the x axis.
 SHIFT = 2.5
-#: The largest distance, in points, between the first and the last of them.
+#: Maximum distance, in points, between the first and the last of them.
 WIDEST = 10.0
 
-#: The most places of an x axis on which each has a tick.
+#: Maximum number of places on an x axis with a tick each.
 FEW = 8
 
 
 def matplotlib() -> ModuleType:
-    """Returns Matplotlib. Raises `ModuleNotFoundError` where it is not installed."""
+    """Returns Matplotlib. Raises `ModuleNotFoundError` if it is not installed."""
     try:
         import matplotlib as found
     except ModuleNotFoundError:
@@ -56,9 +56,9 @@ def matplotlib() -> ModuleType:
 
 @contextmanager
 def canvas(count: int, *, columns: int, style: str, title: str | None) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Yields an empty figure of `count` panels, and the panels; what is drawn meanwhile has the style.
+    """Yields an empty figure of `count` panels, and the panels, within a context that sets the style.
 
-    Raises `ValueError` for a style that there is not.
+    Raises `ValueError` for an unknown style.
     """
     if style not in STYLES:
         raise _given.unknown(f"there is no style `{style}`", style, STYLES)
@@ -82,7 +82,7 @@ def doubt(figure: Figure, said: str, style: str) -> None:
 
 
 def scale(unit: str, largest: float) -> tuple[float, str]:
-    """Returns the largest unit that does not exceed the largest value: how many of `unit` it is, and its name."""
+    """Returns the largest unit that does not exceed the largest value: its size in `unit`, and its name."""
     units = UNITS.get(unit, ((1.0, unit),))
     return next(((per, name) for per, name in units if largest >= per), units[-1])
 
@@ -95,7 +95,7 @@ def lines(
     looks: dict[str, int] | None = None,
     xlabel: str | None = None,
 ) -> float:
-    """Draws a line a group over a key of the points, and returns how many of the key's units one of the axis is.
+    """Draws a line per group over a key of the points, and returns the size of the axis's unit in the key's.
 
     `looks` has the number of each group's colour, marker and stroke; by default they are those of its place.
     """
@@ -142,7 +142,7 @@ def warned(results: Results) -> list[str]:
 
 
 def labels_of(results: Results, by: str) -> dict[Any, str]:
-    """Returns the names of lines: the labels of schemes, where these differ."""
+    """Returns the names of lines: the labels of schemes, if they are unique."""
     if by != "scheme":
         return {}
     labels = {run.scheme: run.label for run in results.runs}

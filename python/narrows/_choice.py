@@ -1,4 +1,4 @@
-"""Runs chosen by the values of keys: columns of tables, names in the runs' names, and keys of the scenario."""
+"""Selection of runs by values of keys: columns of tables, keys in the names of runs, and keys of the scenario."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from narrows import _given, _narrows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-#: The key that names a variant; runs of the grid have the value "", or no such key.
+#: Key with the name of the variant; for runs of the grid it is "" or missing.
 VARIANT = "variant"
 
 
@@ -26,7 +26,7 @@ ABSENT = _Absent()
 
 
 class Keyed(Protocol):
-    """A run as its keys choose it: `results.Run`."""
+    """Properties of a run that a selection reads: `results.Run`."""
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Keyed(Protocol):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest, with the whole scenario in `resolved`."""
+        """The manifest, with the complete scenario in `resolved`."""
 
 
 R = TypeVar("R", bound=Keyed)
@@ -103,7 +103,7 @@ def column(runs: Sequence[Keyed], key: str) -> str:
 
 
 def _named(key: str, names: Iterable[str]) -> str | None:
-    """Return the name that a key stands for: itself, or the only one that ends with it behind a dot.
+    """Return the full name of a key: itself, or the only name that ends with a dot and the key.
 
     Raises `ScenarioError` for the end of several names.
     """
@@ -117,7 +117,7 @@ def _named(key: str, names: Iterable[str]) -> str | None:
 
 
 def is_run(run: str, name: str) -> bool:
-    """Return True if a name stands for a run: the same scheme and values, each key in full or by its end."""
+    """Return True if a name is that of a run: the same scheme and values, each key in full or by its end."""
     parts, names = run.split(","), name.split(",")
     return len(parts) == len(names) and all(
         part == it or ("=" in it and part.endswith(f".{it}")) for part, it in zip(parts, names, strict=True)
@@ -150,13 +150,13 @@ def _keys(run: Keyed) -> dict[str, Any]:
 
 
 def _columns_of(run: Keyed) -> dict[str, str]:
-    """Return the column of each key of a run's point: its name, perhaps with a unit behind it or `point_` before it."""
+    """Return the column of each key of a run's point: its name, with a unit appended or `point_` prepended where needed."""
     plain = {name: name.removeprefix("point_") for name in run.point}
     return {key: name for key in run.names for name, it in plain.items() if key in (it, it.rpartition("_")[0])}
 
 
 def _with_dots(key: str) -> str:
-    """Return a key with its indices behind dots, as points have it: `traffic.0.load` for `traffic[0].load`."""
+    """Return a key with dots before its indices, as in points: `traffic.0.load` for `traffic[0].load`."""
     return key.replace("[", ".").replace("]", "")
 
 
@@ -182,7 +182,7 @@ def _paths(at: Any, before: str = "") -> Iterable[str]:
 
 
 def _is(found: Any, wanted: Any, key: str = "") -> bool:
-    """Return True if a value is the wanted one: the same number in any unit, or the same text."""
+    """Return True if two values are equal: the same number in any unit, or the same text."""
     if wanted is None or wanted == "none" or (key == VARIANT and wanted == ""):
         return found is ABSENT or found is None or found in ("", wanted)
     if found is ABSENT or found is None:

@@ -1,4 +1,4 @@
-"""Matplotlib's figure, as notebooks show it. Imported where a figure is drawn: Matplotlib is optional, and slow to import."""
+"""Figure of Matplotlib that notebooks show. Imported on demand: Matplotlib is optional, and slow to import."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ DPI = 110
 
 
 class Shown(Figure):
-    """A figure made without pyplot, which is what tells notebooks how to show one."""
+    """Figure made without pyplot, which would register how notebooks show figures."""
 
     def _repr_png_(self) -> bytes:
-        """Return it as a picture: IPython's name for what a cell shows."""
+        """Return the figure as PNG, by the method name that IPython expects."""
         picture = io.BytesIO()
         self.savefig(picture, format="png", dpi=DPI)
         return picture.getvalue()

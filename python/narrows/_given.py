@@ -1,4 +1,4 @@
-"""Arguments of calls. An error says in a line what is wrong, and in another one what is accepted."""
+"""Validation of arguments. An error has a line with the mistake and a line with the accepted values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from narrows import _narrows
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: The most of what a call may ask for, as on the command line.
+#: Maximum values of arguments, as on the command line.
 MOST = {"seeds": 10_000, "threads": 1024, "parallel": 1024}
 
 
@@ -30,20 +30,20 @@ def wrong(what: str, accepted: str = "") -> _narrows.ScenarioError:
 
 
 def unknown(what: str, name: object, known: Iterable[object]) -> _narrows.ScenarioError:
-    """Return the error for a name that is not among those that exist. `what` says so without listing these."""
+    """Return the error for an unknown name. `what` is the message without the list of known ones."""
     names = list(dict.fromkeys(str(it) for it in known))
     return wrong(*not_among(what, name, names))
 
 
 def not_among(what: str, name: object, names: list[str]) -> tuple[str, str]:
-    """Return what is wrong, with the names that exist, and the one that was perhaps meant."""
+    """Return the message with the list of known names, and the help with the nearest one."""
     near = _narrows.nearest(str(name), names)
     listed = f"there are {', '.join(names)}" if names else "there is none"
     return f"{what}; {listed}", f"did you mean `{near}`?" if near is not None else ""
 
 
 def count(name: str, value: Any) -> int | None:
-    """Return a number of things, from 1; None stays None. Raises `TypeError` for what is no whole number."""
+    """Return a count, at least 1; None stays None. Raises `TypeError` for a value that is not a whole number."""
     if value is None:
         return None
     most = MOST.get(name)
@@ -67,7 +67,7 @@ def seed(value: Any) -> int | None:
 
 
 def _whole(name: str, value: Any, what: str, accepted: str) -> int:
-    """Return a whole number, of any type that stands for one but `bool`."""
+    """Return a whole number, from any integer type but `bool`."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -135,14 +135,14 @@ def shard(value: Any) -> str | None:
 
 
 def laws(value: Any) -> list[Any]:
-    """Return classes of laws as a list. What is no law is refused where it is declared."""
+    """Return classes of laws as a list. `declared` rejects other classes."""
     if isinstance(value, type):
         raise TypeError(said(f"`laws={value.__name__}` is one class", f"expected several, as in laws=[{value.__name__}]"))
     return _items("laws", value, "classes")
 
 
 def path_of_scenario(value: Any) -> str:
-    """Return the path of a scenario file. What is no path has no scenario in it."""
+    """Return the path of a scenario file. Raises `TypeError` for other types."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     accepted = "expected a narrows.Scenario or the path of a scenario file"
@@ -153,7 +153,7 @@ def path_of_scenario(value: Any) -> str:
     raise TypeError(said(f"a {type(value).__name__} is no scenario: {shown}", accepted))
 
 
-#: The most characters of a value that an error repeats.
+#: Maximum number of characters of a value in an error.
 SHOWN = 60
 
 
@@ -164,5 +164,5 @@ def needs(package: str, what: str, install: str | None = None) -> ModuleNotFound
 
 
 def is_sequence(value: Any) -> bool:
-    """Return True for several values in order: no text, no bytes."""
+    """Return True for sequences except text and bytes."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))

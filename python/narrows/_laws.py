@@ -1,4 +1,4 @@
-"""Laws written in Python, as scenarios and runs take them.
+"""Laws written in Python: their contract, parameters, declaration and source.
 
 `LawBase` has all of a law but `to_rust`, which is on top of scenarios and runs: laws build on `narrows.Law` (`law.py`).
 """
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from narrows._narrows import Ack, Loss, PathInfo, Timeout
 
-    #: What a run's parameters, as JSON, make: what makes the law of a flow on a path.
+    #: Takes a run's parameters as JSON, and returns the function that makes a flow's law on a path.
     Maker = Callable[[str], Callable[[PathInfo], "LawBase"]]
     #: A parameter of a law.
     Value = bool | int | float
 
-#: Names that scenario files can have for a law.
+#: Names of laws in scenario files.
 _NAME = re.compile(r"[A-Z][A-Za-z0-9_]{0,63}")
-#: Bases that decide nothing.
+#: Base classes without behaviour.
 _EMPTY: frozenset[Any] = frozenset({object, ABC, Generic, Protocol})
-#: An annotation that makes an attribute one of the class, whatever type it names.
+#: Annotation of a class variable, of any type.
 _CLASS_VAR = re.compile(r"(\w+\.)?ClassVar\b")
-#: What a law permits is none of its parameters.
+#: Send limits, which are not parameters.
 _PERMITTED = frozenset({"cwnd", "pacing_rate"})
 
 
@@ -44,32 +44,32 @@ class LawBase(ABC):
 
     #: The window: bytes that may be in flight, 1 to 2**40; a fraction is cut off. 10 packets until the law sets it.
     cwnd: float
-    #: The pace in bits a second, 1e3 to 1e14; None: packets leave as soon as the window lets them.
+    #: Pacing rate in bits a second, 1e3 to 1e14; None: packets leave as soon as the window permits.
     pacing_rate: float | None = None
 
-    #: The texts of the class and of those that it builds on (`_hashed`), as they were when Python read it: files may be others
-    #: by now. None where Python did not know a text. Copies on other machines take them along.
+    #: Source texts of the class and its bases (`_hashed`) at the time of import: the files may have changed since. None if
+    #: Python did not know a text. They are copied to other machines with the class.
     _texts: ClassVar[list[str | None]]
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Keep the texts that Python knows."""
+        """Store the source texts."""
         super().__init_subclass__(**given)
         cls._texts = [_kept(cls, base) for base in _hashed(cls)]
 
     def __init__(self, path: PathInfo) -> None:  # noqa: B027
-        """Begin a flow on `path`: `cwnd` is 10 packets by now, and the parameters are set."""
+        """Start a flow on `path`; `cwnd` is 10 packets, and the parameters are set."""
 
     @abstractmethod
     def on_ack(self, ack: Ack) -> None:
-        """An acknowledgement came."""
+        """Handle an acknowledgement."""
 
     @abstractmethod
     def on_loss(self, loss: Loss) -> None:
-        """Packets are lost: all that were found at one moment. Never a mark."""
+        """Handle all packets declared lost at one time. Never a mark."""
 
     @abstractmethod
     def on_timeout(self, timeout: Timeout) -> None:
-        """Nothing was heard for a retransmission timeout: all that was in flight is lost."""
+        """Handle a retransmission timeout: all packets in flight are declared lost."""
 
     @classmethod
     def parameters(cls) -> dict[str, Value]:
@@ -92,7 +92,7 @@ class LawBase(ABC):
 
     @classmethod
     def source(cls) -> str:
-        """Return the text of the class, and those of all classes that it builds on. The hash of it is part of a run's key.
+        """Return the source texts of the class and its base classes. Their hash is part of a run's key.
 
         `Law` itself, `object`, `ABC`, `Generic` and `Protocol` are left out. Raises `OSError` where Python does not know a text.
         """
@@ -101,7 +101,7 @@ class LawBase(ABC):
 
 
 def declared(laws: Iterable[type[LawBase]]) -> dict[str, config.ExternalLaw]:
-    """Return the table `laws` of a scenario that runs these laws.
+    """Return the table `external_laws` of a scenario with these laws.
 
     Raises `TypeError` for what is no law, and `OSError` for a law whose source Python does not know.
     """
@@ -117,7 +117,7 @@ def declared(laws: Iterable[type[LawBase]]) -> dict[str, config.ExternalLaw]:
 
 
 def undeclared(written: Mapping[str, Any]) -> dict[str, config.ExternalLaw]:
-    """Return tables that stand for the laws which a scenario file names and does not declare, so that the rest of it can be read.
+    """Return placeholders for the laws that a scenario file names and does not declare, so that the rest of it can be read.
 
     `written` holds its keys and values. Parameters are those that it sets.
     """
@@ -152,12 +152,12 @@ def undeclared(written: Mapping[str, Any]) -> dict[str, config.ExternalLaw]:
 
 
 def makers(laws: Iterable[type[LawBase]]) -> dict[str, Maker]:
-    """Return what makes laws for runs, by their names."""
+    """Return the functions that make laws for runs, by name of the law."""
     return {law.__name__: _maker(law) for law in laws}
 
 
 def slow(laws: Iterable[type[LawBase]]) -> str:
-    """Return what users must know before runs with these laws begin; nothing without laws."""
+    """Return the notice printed before runs with these laws; empty without laws."""
     names = ", ".join(law.__name__ for law in laws)
     if not names:
         return ""
@@ -185,7 +185,7 @@ def _maker(law: type[LawBase]) -> Maker:
 
 
 def _check(law: Any) -> None:
-    """Refuse what is no law that can run."""
+    """Raise `TypeError` for a class that cannot run as a law."""
     if not (isinstance(law, type) and issubclass(law, LawBase)) or _is_root(law):
         raise TypeError(_given.said(f"{law!r} is no law", "expected a class that builds on narrows.Law"))
     if not _NAME.fullmatch(law.__name__):
@@ -230,7 +230,7 @@ def _value(law: type[LawBase], name: str, kind: Any, value: Any) -> Value:
 
 
 def _hashed(law: type[LawBase]) -> list[type]:
-    """Return a law's class and those that it builds on, laws or not, without those that decide nothing."""
+    """Return a law's class and its base classes, laws or not, except those without behaviour."""
     return [base for base in law.__mro__ if not _is_root(base) and base not in _EMPTY]
 
 
@@ -240,7 +240,7 @@ def _is_root(cls: type) -> bool:
 
 
 def _kept(law: type[LawBase], base: type) -> str | None:
-    """Return the text of a class that a new law builds on: that of another law as it was when Python read that one."""
+    """Return the source text of a base class of a new law; for another law, the one stored at its import."""
     if base is not law and issubclass(base, LawBase):
         return base._texts[0]
     with contextlib.suppress(OSError):
@@ -271,7 +271,7 @@ def _text(law: type) -> str:
 
 
 def _text_around(law: type) -> str | None:
-    """Return the text of a class by where its methods are: that of a notebook's cell."""
+    """Return the text of a class from the source around its methods, as in a notebook's cell."""
     for method in vars(law).values():
         code = getattr(method, "__code__", None)
         if code is None:

@@ -18,10 +18,10 @@ class Dot:
 
     x: Any
     mean: float
-    #: Half of the 95 % confidence interval by Student's t; none of a single value.
+    #: Half of the 95 % confidence interval (Student's t); None for a single value.
     margin: float | None
     count: int
-    #: Runs that have no value.
+    #: Number of runs without a value.
     missing: int
 
 

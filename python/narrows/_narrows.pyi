@@ -25,7 +25,7 @@ class LawError(StudyError):
 
     law: str
     method: str
-    #: Number of the flow for which the law's object was made; on a kept connection, the number of its first flow.
+    #: Number of the flow for which the law's object was made; on a persistent connection, the number of its first flow.
     flow: int | None
     #: Simulated time in picoseconds; None before the flow's first event.
     time_ps: int | None

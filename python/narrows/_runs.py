@@ -1,6 +1,6 @@
-"""Runs on this machine: those of a scenario, of a part of it, or none where results are merged.
+"""Runs on this machine: those of a scenario or of a part of it, or a merge of results.
 
-`study` has the calls that users make, and `cluster` gives such work to other machines.
+`study` has the public calls, and `cluster` runs on other machines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SweepSettings:
     laws: tuple[type[LawBase], ...] = ()
 
     def read(self, scenario: Scenario) -> _narrows.Scenario:
-        """Returns the scenario with these settings, as the native part reads it. Raises `ScenarioError` when it is wrong."""
+        """Returns the scenario with these settings, as parsed by the native part. Raises `ScenarioError` if it is invalid."""
         return scenario.read(set=self.set, seed=self.seed, scale=self.scale, vary=self.vary, seeds=self.seeds)
 
 
@@ -52,7 +52,7 @@ def sweep(
     force: bool = False,
     progress: bool | watching.Progress = True,
 ) -> Results:
-    """Does the runs of a sweep, or puts the results of its parts together; the arguments are those of `study.sweep`."""
+    """Runs a sweep, or merges the results of its parts; the arguments are those of `study.sweep`."""
     scenario = with_laws(scenario, settings.laws)
     read = settings.read(scenario)
     target = default_out(read.name, shard) if out is None else out
@@ -87,12 +87,12 @@ def sweep(
 
 
 def default_out(name: str, shard: str | None = None) -> Path:
-    """Returns the directory for the results of a scenario, or of a part of it, where the caller names none."""
+    """Returns the default directory for the results of a scenario, or of a part of it."""
     return Path("out") / (name if shard is None else f"{name}-{shard.replace('/', '-of-')}")
 
 
 def _replay(scenario: Scenario, target: Path, settings: SweepSettings) -> str:
-    """Returns the call that gives the results again. The report also shows the complete scenario."""
+    """Returns the call that reproduces the results. The report also shows the complete scenario."""
     given: Mapping[str, Any] = {
         "out": str(target),
         "schemes": list(settings.schemes),

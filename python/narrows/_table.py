@@ -1,4 +1,4 @@
-"""What all tables of a scenario file have in common."""
+"""Base class of the tables of a scenario file."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from narrows._given import is_sequence, said, wrong
 
 T = TypeVar("T", bound="Table")
 
-#: Of which classes a table in a field may be. They are looked up late: a table may hold others of its own class.
+#: Classes of tables in a field. They are looked up late: a table may contain others of its own class.
 Candidates = dict[str, Callable[[], "tuple[type[Table], ...]"]]
 
 
 class Table:
     """A table of a scenario file: a dataclass whose fields are the table's keys."""
 
-    #: The table's `kind`, where it has one.
+    #: The table's `kind`, if it has one.
     KIND: ClassVar[str | None] = None
-    #: Fields that are not called as their keys are.
+    #: Keys of fields that have other names.
     KEYS: ClassVar[dict[str, str]] = {}
     CANDIDATES: ClassVar[Candidates] = {}
-    #: Fields that are no keys.
+    #: Fields that are not keys.
     BESIDE: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls: type[T], *_args: Any, **fields: Any) -> T:
-        """Refuse fields that the table does not have, before the dataclass does: with those that it has."""
+        """Raise `TypeError` for unknown fields, with the list of known ones; the dataclass would not list them."""
         names = _fields(cls)
         for name in fields:
             if name not in names:
@@ -37,10 +37,10 @@ class Table:
     if not TYPE_CHECKING:  # Type checkers would take it for leave to set any name.
 
         def __setattr__(self, name: str, value: Any) -> None:
-            """Set a field. Refuses a name that is none: it would be left out of the file without a word."""
+            """Set a field. Raises `AttributeError` for another name: it would silently be missing in the file."""
             if name not in _fields(type(self)):
                 raise AttributeError(self._no_field(name))
-            # As a file has it, so that what is read back is equal.
+            # As in a file, so that a table read back is equal.
             super().__setattr__(name, list(value) if is_sequence(value) and not isinstance(value, list) else value)
 
     @classmethod
@@ -56,12 +56,12 @@ class Table:
         return {cls.KEYS.get(name, name): name for name in fields if name not in cls.BESIDE}
 
     def __repr__(self) -> str:
-        """Write what is given."""
+        """Show the fields that are set."""
         given = ((name, getattr(self, name)) for name in self.fields_by_key().values())
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return keys and values as a file has them, without those that are left out."""
+        """Return keys and values as in a file, without unset ones."""
         made: dict[str, Any] = {} if self.KIND is None else {"kind": self.KIND}
         for key, name in self.fields_by_key().items():
             value = getattr(self, name)
@@ -71,7 +71,7 @@ class Table:
 
     @classmethod
     def from_dict(cls: type[T], values: dict[str, Any]) -> T:
-        """Make the table of a file's keys and values. Raises `ValueError` for a key that it does not have."""
+        """Make the table from a file's keys and values. Raises `ValueError` for an unknown key."""
         names = cls.fields_by_key()
         given = {key: value for key, value in values.items() if not (key == "kind" and cls.KIND is not None)}
         unknown = [key for key in given if key not in names]
@@ -112,7 +112,7 @@ def _fields(table: type) -> frozenset[str]:
 
 
 def plain(value: Any) -> Any:
-    """Tables as dictionaries, at any depth."""
+    """Convert tables to dictionaries, at any depth."""
     if isinstance(value, Table):
         return value.to_dict()
     if isinstance(value, dict):
@@ -130,7 +130,7 @@ def plain(value: Any) -> Any:
 
 
 def typed(value: Any, candidates: tuple[type[Table], ...]) -> Any:
-    """Dictionaries as the tables that they stand for: the one of their kind, or the one without."""
+    """Convert dictionaries to the tables of their kind, or to the table without a kind."""
     if is_sequence(value):
         return [typed(inner, candidates) for inner in value]
     if not isinstance(value, dict):
@@ -142,5 +142,5 @@ def typed(value: Any, candidates: tuple[type[Table], ...]) -> Any:
         known = table.fields_by_key()
         if all(key in known or (key == "kind" and table.KIND is not None) for key in value):
             return table.from_dict(value)
-    # Named entries, or a table that the reader will refuse with a better message.
+    # Named entries, or an invalid table, which the reader reports better.
     return {key: typed(inner, candidates) for key, inner in value.items()}

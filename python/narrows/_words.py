@@ -1,4 +1,4 @@
-"""Words of a command line: what they stand for, and how a command ends."""
+"""Parsing of command-line words, and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def value_of(text: str) -> Any:
-    """Return a value: what is no TOML value is text."""
+    """Return a TOML value, or text if it is not one."""
     try:
         return json.loads(_narrows.as_written(f"it = {text}", "--set"))["it"]
     except _narrows.ScenarioError:
@@ -34,7 +34,7 @@ def value_of(text: str) -> Any:
 
 
 def ended(work: Callable[[], int]) -> int:
-    """Do a command's work. Say what is wrong, and return the exit code. SIGTERM ends it as Ctrl-C does."""
+    """Run a command's work, print its error, and return the exit code. SIGTERM interrupts it like Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return work()

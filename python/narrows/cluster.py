@@ -1,8 +1,8 @@
 """Sweeps on a Ray cluster.
 
-A task does a run (or a few, of thousands) by the same code as on one machine, in a directory of its own. Its files come back
-through Ray's store and are kept as they come, so a driver that is killed loses none of them: the same call goes on with the
-runs that are missing. When all are there they are merged. Ray gives the tasks of a worker that dies out again.
+A task runs one run (or a few, if there are thousands) with the same code as on one machine, in its own directory. Its files
+return through Ray's object store and are kept at once, so a killed driver loses none: the same call resumes with the missing
+runs. Complete results are merged. Ray reschedules the tasks of a worker that dies.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from narrows.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The most tasks: of more runs each does several.
+#: Maximum number of tasks; with more runs, a task has several.
 _MOST_TASKS = 5000
-#: What a directory of parts has, so that it is known again; it is locked while a sweep uses it.
+#: File that marks a directory of parts; it is locked while a sweep uses the directory.
 _MARK = ".narrows-parts"
-#: How often a task is given out again whose worker died.
+#: Number of retries of a task whose worker died.
 _RETRIES = 5
 
 
@@ -50,7 +50,7 @@ def sweep(
     progress: bool | watching.Progress,
     tasks: int | None = None,
 ) -> Results:
-    """Do a sweep on the cluster at `address` (`ray://HOST:PORT`), or with `"ray"` on the one that Ray finds or begins here."""
+    """Run a sweep on the cluster at `address` (`ray://HOST:PORT`), or with `"ray"` on the one that Ray finds or starts here."""
     if address != "ray" and not address.startswith("ray://"):
         said = f'expected cluster="ray" or cluster="ray://HOST:PORT", found {address!r}'
         raise ValueError(said)
@@ -67,7 +67,7 @@ def sweep(
     with _parts(out.with_name(f"{out.name}.parts")) as parts:
 
         def merged() -> Results:
-            """Put together what is there."""
+            """Merge the parts."""
             return _runs.sweep(scenario, out, settings, merge=_whole(parts), progress=False)
 
         try:
@@ -92,7 +92,7 @@ def sweep(
 
 @contextlib.contextmanager
 def _parts(directory: Path) -> Iterator[Path]:
-    """Take the directory in which parts are kept. It goes when nothing is left in it."""
+    """Lock the directory of parts, and remove it once it is empty."""
     mark = directory / _MARK
     if directory.is_dir() and any(directory.iterdir()) and not mark.is_file():
         said = f"`{directory}`, where parts of the sweep would be kept, has other files; choose another `out`"
@@ -111,7 +111,7 @@ def _parts(directory: Path) -> Iterator[Path]:
 
 
 def _whole(parts: Path) -> list[Path]:
-    """Return the parts that are not being unpacked."""
+    """Return the complete parts."""
     return sorted(part for part in parts.iterdir() if part.is_dir() and not part.name.startswith("."))
 
 
@@ -123,7 +123,7 @@ def _gather(
     parts: Path,
     watch: watching.Progress,
 ) -> None:
-    """Have groups of runs done, and put the results of each in a directory of its own as they come."""
+    """Run groups of runs as tasks, and store the results of each in its own directory."""
     # The files that the scenario names lie beside it, and workers may be on other machines.
     toml, inputs = scenario.to_toml(), ray.put(_inputs(scenario, settings))
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_some)
@@ -151,16 +151,16 @@ def _gather(
 
 @dataclass(frozen=True)
 class _Failure:
-    """What a task failed of, in a form that any machine can read."""
+    """Failure of a task, in a form that other machines can read."""
 
     said: str
-    #: Of a law in Python: the fields of `LawError`, and the traceback of what the law raised.
+    #: For a law in Python: the fields of `LawError`, and the traceback of the law's exception.
     law: dict[str, Any] | None = None
     traceback: str = ""
 
     @classmethod
     def of(cls, error: _narrows.StudyError) -> _Failure:
-        """Take down an error."""
+        """Convert an error."""
         if not isinstance(error, _narrows.LawError):
             return cls(str(error))
         fields = {name: getattr(error, name) for name in ("law", "method", "flow", "time_ps")}
@@ -168,7 +168,7 @@ class _Failure:
         return cls(str(error), fields, "".join(traceback.format_exception(cause)) if cause else "")
 
     def again(self, said: str) -> _narrows.StudyError:
-        """Return the error as it was, with another text."""
+        """Return the original error, with another text."""
         if self.law is None:
             return _narrows.StudyError(said)
         error = _narrows.LawError(said)
@@ -177,17 +177,17 @@ class _Failure:
         return error
 
     def cause(self) -> RuntimeError | None:
-        """Return what shows the traceback of the other machine."""
+        """Return an error with the traceback of the other machine."""
         return RuntimeError(f"on a worker:\n{self.traceback}") if self.traceback else None
 
 
 def _some(
     toml: str, name: str, inputs: tuple[int, dict[str, bytes]], settings: SweepSettings, runs: list[str]
 ) -> tuple[bytes, _Failure | None]:
-    """Do some runs in a directory of their own. Return the directory packed, and what failed. A task."""
+    """Run some runs in a temporary directory. Return its archive, and the failure if there was one. A Ray task."""
     depth, files = inputs
     with tempfile.TemporaryDirectory(prefix="narrows-") as directory:
-        # So deep that no name of a file leaves the directory.
+        # Deep enough that no relative path leaves the directory.
         root = Path(directory, *["in"] * depth)
         root.mkdir(parents=True, exist_ok=True)
         for file, content in files.items():
@@ -207,7 +207,7 @@ def _some(
 
 
 def _unpack(packed: bytes, place: Path) -> None:
-    """Unpack a directory, whole or not at all."""
+    """Unpack a directory atomically."""
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".") as directory:
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             tar.extractall(Path(directory) / "whole", filter="data")
@@ -215,7 +215,7 @@ def _unpack(packed: bytes, place: Path) -> None:
 
 
 def _inputs(scenario: Scenario, settings: SweepSettings) -> tuple[int, dict[str, bytes]]:
-    """Return the files that a scenario names, by their names beside it, and how far out of its directory they lie."""
+    """Return the depth of the files that a scenario names outside its directory, and the files by relative path."""
     read = settings.read(scenario)
     read.check()
     beside = Path(scenario.source or ".").parent
@@ -271,7 +271,7 @@ def _swept(args: argparse.Namespace) -> int:
 
 
 def _once(given: list[str]) -> dict[str, str]:
-    """Return keys and their values, as the command line takes them. Raises `ValueError` for a key that is there twice."""
+    """Return keys and their values from the command line. Raises `ValueError` for a repeated key."""
     varied: dict[str, str] = {}
     for key, values in map(pair, given):
         if key in varied:

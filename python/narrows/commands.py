@@ -1,4 +1,4 @@
-"""Commands that are in Python: figures, tuning, and sweeps on a cluster."""
+"""Commands implemented in Python: figures, tuning, and sweeps on a cluster."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def cluster(words: list[str]) -> int:
     return cluster.main(words)
 
 
-#: By name; each takes its options as the command line's definition in Rust names them.
+#: By name; each takes its options under the names of their definition in Rust.
 IN_PYTHON: dict[str, Callable[[dict[str, Any]], int]] = {"plot": _plot, "tune": _tune}

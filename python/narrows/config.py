@@ -1,8 +1,8 @@
 """Classes for the tables of a scenario file: one field a key.
 
-Made from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same words. A field that is
-left out is left out of the file, and has the default that its table of the reference names. Times, rates and sizes are texts
-with units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
+Generated from the schema by `python generate.py > narrows/config.py`; the file format's reference has the same texts. A field
+that is not set is not written to the file, and has the default that the reference states. Times, rates and sizes are texts with
+units, such as `"2ms"`, `"100Gbps"` and `"1MiB"`.
 """
 
 from __future__ import annotations

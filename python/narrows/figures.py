@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from narrows.results import Results
 
-#: Panels beside each other, by how many there are.
+#: Number of columns, by number of panels.
 COLUMNS_OF = {1: 1, 2: 2, 3: 3, 4: 2}
 
 
@@ -53,7 +53,7 @@ def _by_columns(results: Results, spec: Spec) -> Spec:
 
 
 def home(papers: str | Path | None) -> Path:
-    """Where the papers' files are: those of the directory `papers` here, or else those of the package."""
+    """Return the directory of the papers' files: `papers` in the working directory if it exists, else the package's."""
     if papers is not None:
         return Path(papers)
     here = Path("papers")
@@ -61,7 +61,7 @@ def home(papers: str | Path | None) -> Path:
 
 
 def name_of(results: Results, papers: Path) -> str:
-    """Return which figure results are of, as in `uno/fig10`.
+    """Return the name of the figure that results belong to, as in `uno/fig10`.
 
     Raises `ValueError` when there is no such file.
     """
@@ -77,7 +77,7 @@ def name_of(results: Results, papers: Path) -> str:
 
 
 def drawing(name: str, papers: Path) -> list[Spec]:
-    """Return the panels of a figure's file, every key there.
+    """Return the panels of a figure's file, with every key.
 
     Raises `ValueError` when the file has none, or one is wrong.
     """
@@ -116,12 +116,12 @@ def _read(path: Path, _changed: int) -> Any:
 
 
 def _stated(path: Path) -> Any:
-    """What a file says of its drawing."""
+    """Return `paper.plot` of a file."""
     return _read(path, path.stat().st_mtime_ns)
 
 
 def _apart(panel: Panel) -> list[Panel]:
-    """A panel for each value of the key that it names, or itself."""
+    """Return a panel for each value of the key in `each`, or the panel itself."""
     each = panel.spec["each"]
     if each is None:
         return [panel]
@@ -135,12 +135,12 @@ def _apart(panel: Panel) -> list[Panel]:
     return [panel.of({"only": {**panel.spec["only"], each: value}, "places": []}, str(name)) for value, name in made]
 
 
-#: Panels whose y axes differ by more keep them.
+#: Maximum ratio of y axes that are unified.
 ALIKE = 10
 
 
 def _share(groups: list[list[Panel]], places: dict[int, Axes]) -> None:
-    """Give panels that are apart by a key alone the same y axis, if all can be read on it."""
+    """Give panels that differ in one key the same y axis, if all are readable on it."""
     for group in groups:
         axes = [places[id(panel)] for panel in group]
         ends = [one.get_ylim() for one in axes]
@@ -151,7 +151,7 @@ def _share(groups: list[list[Panel]], places: dict[int, Axes]) -> None:
 
 
 def _legends(figure: Figure, panels: list[Panel], places: list[Axes], style: str) -> None:
-    """Write a legend above all panels where these have the same lines, and else one in each."""
+    """Draw one legend above all panels if they have the same lines, else one in each panel."""
     told = []
     for axes in places:
         handles, labels = axes.get_legend_handles_labels()

@@ -1,4 +1,4 @@
-"""Other programs' files as scenarios: what `narrows import` does."""
+"""Import of other programs' files as scenarios, as by `narrows import`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     Network = Literal["graphml", "links", "containerlab", "sndlib"]
     Traffic = Literal["flows", "netflow", "pcap", "goal", "chakra", "msccl", "simai", "htsim", "hpcc"]
 
-#: Formats of networks, and the options that each has.
+#: Formats of networks, with their options.
 NETWORKS = {
     "graphml": {"unit", "delay_unit", "rate", "delay", "hosts", "host_rate"},
     "links": {"rate", "delay", "hosts", "host_rate"},
     "containerlab": {"rate", "delay", "hosts", "host_rate"},
     "sndlib": {"unit", "rate", "delay", "hosts", "host_rate"},
 }
-#: Formats of traffic, and the options that each has.
+#: Formats of traffic, with their options.
 TRAFFIC = {
     "flows": {"scenario", "placement"},
     "netflow": {"scenario", "placement"},
@@ -34,7 +34,7 @@ TRAFFIC = {
     "htsim": {"topology", "start_unit"},
     "hpcc": {"topology", "config"},
 }
-#: Formats by endings of files.
+#: Formats by file ending.
 NETWORK_ENDINGS = {".graphml": "graphml", ".csv": "links", ".yml": "containerlab", ".yaml": "containerlab"}
 TRAFFIC_ENDINGS = {
     ".csv": "flows",
@@ -134,7 +134,7 @@ def _imported(
     name: str | None,
     out: str | Path | None,
 ) -> Scenario:
-    """Do `narrows import`."""
+    """Run `narrows import`."""
     _refuse_others(kind, given, accepted)
     if name is not None and out is not None:
         raise _given.wrong("`name` does not go with `out`", "a scenario that is written is called as its file")
@@ -159,7 +159,7 @@ def _refuse_others(kind: str, given: dict[str, Any], accepted: set[str]) -> None
 
 
 def _format(path: Any, given: str | None, known: dict[str, set[str]], endings: dict[str, str]) -> str:
-    """Return the format that is given, or else the one of a file's ending."""
+    """Return the given format, or that of the file's ending."""
     if given is not None:
         if given not in known:
             raise _given.unknown(f"there is no format `{given}`", given, known)
@@ -178,7 +178,7 @@ def _path(value: Any) -> str:
 
 
 def _base(scenario: Scenario | str | Path | None) -> tuple[str, str] | None:
-    """Return the text of the scenario that lends its network, and the name that errors give it."""
+    """Return the text of the scenario with the network, and its name in errors."""
     if scenario is None:
         return None
     if isinstance(scenario, Scenario):

@@ -26,12 +26,13 @@ __all__ = ["Law", "declared", "interrupt", "slow", "with_laws"]
 class Law(LawBase):
     """A congestion-control law: the base class of laws in Python.
 
-    A subclass says what it does in `on_ack`, `on_loss` and `on_timeout`, and sets what it permits. Every flow has an object of its
-    own; with `law_per = "subflow"` of `load_balancing` (`kind = "unolb"`) every subflow has one. Flows on a kept connection
-    (`connections = "persistent"`) share the object of the first of them: one is made for each later flow too, and is told nothing.
+    A subclass implements `on_ack`, `on_loss` and `on_timeout`, and sets `cwnd` and `pacing_rate`. Each flow has its own object;
+    with `law_per = "subflow"` of `load_balancing` (`kind = "unolb"`), each subflow has one. Flows on a persistent connection
+    (`connections = "persistent"`) share the object of the first flow; an object is made for each later flow too, but receives
+    no events.
 
     Parameters are the attributes of the class with a type (`int`, `float` or `bool`) and a value; a scheme sets others in
-    `params`. A `ClassVar`, and what begins with an underscore, is no parameter.
+    `params`. A `ClassVar`, and a name that begins with an underscore, is not a parameter.
     """
 
     @classmethod
@@ -43,10 +44,10 @@ class Law(LawBase):
         scenario: Scenario | None = None,
         events: int = 2000,
     ) -> list[Path]:
-        """Begins the same law in Rust: see `law_to_rust`."""
+        """Start the same law in Rust: see `law_to_rust`."""
         return law_to_rust(cls, checkout, name=name, scenario=scenario, events=events)
 
 
 def interrupt(thread: int) -> None:
-    """Raises `KeyboardInterrupt` in a thread: its law may be in an endless loop. The native part calls this."""
+    """Raise `KeyboardInterrupt` in a thread whose law may be in an endless loop. Called by the native part."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

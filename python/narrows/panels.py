@@ -1,4 +1,4 @@
-"""Panels of a paper's figure: what `[[paper.plot]]` asks for, from runs to axes."""
+"""Panels of a paper's figure, as `[[paper.plot]]` defines them, from runs to axes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from narrows.results import Results, Run
     from narrows.samples import Samples
 
-#: A panel as in a file, every key there.
+#: A panel as in a file, with every key.
 Spec = dict[str, Any]
 
-#: What the paper states is hollow, or dashed.
+#: Labels of the paper's values, drawn hollow or dashed.
 STATED, RELATIVE = "paper", "paper's ratio to ours"
 INK = "#303030"
-#: What tells such marks from lines of ours.
+#: Group ID of these marks.
 MARK = "stated"
 
 
@@ -34,16 +34,16 @@ class Panel:
 
     results: Results
     spec: Spec
-    #: The number of the colour of each row: the same in all panels of a figure.
+    #: Number of each row's colour, the same in all panels of a figure.
     looks: dict[str, int] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
-    #: Where the bar of each row stands, if there is one place.
+    #: Position of each row's bar, if there is one place.
     alone: dict[str, float] = field(default_factory=dict)
-    #: The least mean that is drawn.
+    #: Minimum of the drawn means.
     least: float = 0.0
 
     def of(self, change: dict[str, Any], title: str) -> Panel:
-        """Return it with some keys changed, and apart from others by a title."""
+        """Return the panel with some keys changed, and with a title of its own."""
         own = self.spec["title"]
         return Panel(self.results, {**self.spec, "each": None, **change, "title": f"{own}: {title}" if own else title}, self.looks)
 
@@ -53,21 +53,21 @@ class Panel:
 
     @functools.cached_property
     def runs(self) -> list[Run]:
-        """The runs that the panel is of."""
+        """The runs of the panel."""
         only, schemes = self.spec["only"], self.spec["schemes"]
         of_schemes = [run for run in self.results.runs if schemes is None or self.spec["by"] is None or run.scheme in schemes]
         return [run for run in of_schemes if all(_is(value_at(run, key), value) for key, value in only.items())]
 
     @functools.cached_property
     def labels(self) -> dict[str, str]:
-        """What schemes are called; of `by`, what its values are."""
+        """Labels of the schemes, or of the values of `by`."""
         if self.spec["by"] is not None:
             return {name: name for name in map(self.key_of, self.results.runs)}
         labels = _canvas.labels_of(self.results, "scheme")
         return {run.scheme: labels.get(run.scheme, run.scheme) for run in self.results.runs}
 
     def key_of(self, run: Run) -> str:
-        """What tells a run from those of other lines: its scheme, or its value of `by`."""
+        """Return the line that a run belongs to: its scheme, or its value of `by`."""
         by = self.spec["by"]
         if by is None:
             return run.scheme
@@ -77,13 +77,13 @@ class Panel:
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes, or values of `by`, that it shows, in their order. A scheme that was not run is left out."""
+        """The shown schemes, or values of `by`, in their order, without schemes that did not run."""
         ran = list(dict.fromkeys(map(self.key_of, self.runs)))
         asked = self.spec["schemes"]
         return ran if asked is None or self.spec["by"] is not None else [scheme for scheme in asked if scheme in ran]
 
     def draw(self, axes: Axes) -> None:
-        """Draw it."""
+        """Draw the panel."""
         if self.spec["title"] is not None:
             axes.set_title(self.spec["title"], fontsize="medium")
         {"bars": self.bars, "lines": self.lines, "cdf": self.cdf, "time": self.time}[self.spec["kind"]](axes)
@@ -101,7 +101,7 @@ class Panel:
             axes.set_xlabel(self.spec["xlabel"])
 
     def begin_at_zero(self, axes: Axes) -> None:
-        """Begin the y axis at zero: what is never negative has no interval under it, either. Lines far above it stay large."""
+        """Begin the y axis at zero, except for lines far above it. Values are not negative, so intervals are cut at zero."""
         low, high = axes.get_ylim()
         if self.spec["kind"] != "lines" or low < high / 2:
             axes.set_ylim(0.0, max(high, 1.05 * axes.dataLim.y1))
@@ -110,7 +110,7 @@ class Panel:
 
     @functools.cached_property
     def places(self) -> list[Any]:
-        """What stands on the x axis."""
+        """The places on the x axis."""
         if isinstance(self.spec["y"], list) or self.spec["series"]:
             return list(self.spec["places"])
         if self.spec["x"] is None:
@@ -120,7 +120,7 @@ class Panel:
 
     @functools.cached_property
     def rows(self) -> dict[str, list[str | None]]:
-        """What has a colour, and its scheme at each place."""
+        """Rows, each of one colour, with the scheme at each place."""
         ran = set(self.schemes)
         if self.spec["series"]:
             made = {it["label"]: [name if name in ran else None for name in it["schemes"]] for it in self.spec["series"]}
@@ -128,12 +128,12 @@ class Panel:
         return {self.labels[scheme]: [scheme] * len(self.places) for scheme in self.schemes}
 
     def expression(self, place: int) -> str:
-        """What is drawn at a place."""
+        """Return the expression that is drawn at a place."""
         y = self.spec["y"]
         return str(y[place] if isinstance(y, list) else y)
 
     def values(self, expression: str) -> tuple[dict[tuple[str, Any, int], float | None], str]:
-        """The values of an expression by scheme, place and seed, and their unit."""
+        """Return the values of an expression by scheme, place and seed, and their unit."""
         values, _, unit = self.results.subset(self.runs).measured(expression)
         made: dict[tuple[str, Any, int], float | None] = {}
         x = self.spec["x"]
@@ -147,7 +147,7 @@ class Panel:
         return made, unit
 
     def means(self, of: str | None = None) -> tuple[dict[str, list[_means.Dot]], str]:
-        """The means over seeds by what has a colour, at places; and their unit."""
+        """Return the means over seeds by row and place, and their unit."""
         made: dict[str, list[_means.Dot]] = {label: [] for label in self.rows}
         unit = ""
         over = self.spec["over"]
@@ -179,7 +179,7 @@ class Panel:
         return made, "" if over is not None else unit
 
     def unit(self, unit: str, largest: float) -> tuple[float, str]:
-        """How many of a unit one of the axis is, and what that is called."""
+        """Return the size of the axis's unit in the given unit, and its name."""
         asked = self.spec["unit"]
         if asked is None:
             return _canvas.scale(unit, largest)
@@ -196,12 +196,12 @@ class Panel:
         return found[0], str(asked)
 
     def name_y(self, axes: Axes, otherwise: str, suffix: str) -> None:
-        """Write what the y axis is, with its unit."""
+        """Label the y axis, with its unit."""
         name = self.spec["ylabel"] or otherwise
         axes.set_ylabel(f"{name} ({suffix})" if suffix else name)
 
     def scaled(self, axes: Axes, groups: dict[str, list[_means.Dot]], unit: str) -> float:
-        """Name the y axis after means, and return how many of their unit one of the axis is."""
+        """Label the y axis, and return the size of its unit in that of the means."""
         shown = [abs(dot.mean) for of in groups.values() for dot in of if math.isfinite(dot.mean)]
         per, suffix = self.unit(unit, max(shown, default=0.0))
         self.least = min((dot.mean for of in groups.values() for dot in of if math.isfinite(dot.mean)), default=0.0)
@@ -210,7 +210,7 @@ class Panel:
         return per
 
     def bars(self, axes: Axes) -> None:
-        """Draw bars: a group a place, a colour a row."""
+        """Draw bars: a group per place, a colour per row."""
         groups, unit = self.means()
         per = self.scaled(axes, groups, unit)
         ends = self.means(self.spec["whiskers"])[0] if self.spec["whiskers"] else {}
@@ -259,11 +259,11 @@ class Panel:
             axes.set_xlabel(key if unit in _canvas.UNITS else x)
 
     def name_bars(self, axes: Axes) -> None:
-        """Write under each bar what it is, instead of in a legend."""
+        """Label each bar on the x axis, instead of in a legend."""
         _write_under(axes, list(self.alone.values()), list(self.alone))
 
     def lines(self, axes: Axes) -> None:
-        """Draw a line a row."""
+        """Draw a line per row."""
         groups, unit = self.means()
         per = self.scaled(axes, groups, unit)
         named = bool(self.spec["places"]) and not self.spec["series"] and not isinstance(self.spec["y"], list)
@@ -280,7 +280,7 @@ class Panel:
         self.marks(axes, groups, unit, per, spot)
 
     def marks(self, axes: Axes, groups: dict[str, list[_means.Dot]], unit: str, per: float, spot: Any) -> None:
-        """Draw what the paper states, if anything was measured."""
+        """Draw the paper's values, if anything was measured."""
         if not any(math.isfinite(dot.mean) for of in groups.values() for dot in of):
             return
         for mark in [*self.listed(), *self.spec["paper"]]:
@@ -313,7 +313,7 @@ class Panel:
                     axes.plot([], [], markeredgecolor=INK, label=stated, **drawn)
 
     def listed(self) -> Iterator[dict[str, Any]]:
-        """The values that are listed by scheme, one by one."""
+        """Yield the paper's values that are listed by scheme."""
         for scheme, values in self.spec["values"].items():
             spots = [at for at, ran in zip(self.places, self.at_places(scheme), strict=True) if ran]
             if scheme in self.schemes and len(spots) != len(values):
@@ -323,11 +323,11 @@ class Panel:
                 yield {"scheme": scheme, "at": at, "value": value, "of": None, "label": None}
 
     def at_places(self, scheme: str) -> list[bool]:
-        """Whether a scheme is drawn at each place."""
+        """Return whether a scheme is drawn at each place."""
         return [any(schemes[place] == scheme for schemes in self.rows.values()) for place in range(len(self.places))]
 
     def line(self, axes: Axes, mark: dict[str, Any], unit: str, per: float) -> None:
-        """Draw a value that the paper states of no scheme across the panel."""
+        """Draw a value of the paper without a scheme as a line across the panel."""
         axes.axhline(
             self.stated(mark["value"], unit) / per,
             color=INK,
@@ -339,7 +339,7 @@ class Panel:
         )
 
     def place_of(self, mark: dict[str, Any]) -> tuple[str, Any]:
-        """The row and the place of what a mark speaks of."""
+        """Return the row and the place of a mark."""
         scheme, at = mark["scheme"], mark["at"]
         spots = [
             (label, place)
@@ -353,7 +353,7 @@ class Panel:
         return spots[0]
 
     def mean_of(self, groups: dict[str, list[_means.Dot]], scheme: str, at: Any) -> float | None:
-        """Return the mean of a scheme at a place or, where series have it at another one, there."""
+        """Return the mean of a scheme at a place, or at the place where a series has it."""
         rows = [
             (label, place)
             for label, row in self.rows.items()
@@ -365,7 +365,7 @@ class Panel:
         return found[0] if found and math.isfinite(found[0]) else None
 
     def stated(self, value: str, unit: str) -> float:
-        """A value as in claims, in the unit of tables."""
+        """Return a value of a claim in the unit of tables."""
         values, reasons, found = self.results.measured(value)
         if values[0] is None or found != unit:
             said = f"[[paper.plot]]: the paper's value `{value}` {reasons[0] or 'has another unit than the axis'}"
@@ -375,7 +375,7 @@ class Panel:
     # Samples.
 
     def cdf(self, axes: Axes) -> None:
-        """Draw a distribution a scheme, of all seeds together."""
+        """Draw a distribution per scheme, over all seeds together."""
         drawn: dict[str, list[float]] = {}
         unit = ""
         for scheme in self.schemes:
@@ -442,7 +442,7 @@ class Panel:
         axes.set_xlabel(f"time ({seconds})")
 
     def sampled(self, run: Run) -> tuple[Samples, str]:
-        """Return samples of a run by the names of flows, ports or switches: times and values; and the unit."""
+        """Return samples of a run by name of flow, port or switch, and their unit."""
         made, unit = samples.of(run, self.spec["y"], lambda time: self.stated(time, "ns"))
         if self.spec["window"] is not None:
             window = self.stated(self.spec["window"], "ns")
@@ -478,12 +478,12 @@ def value_at(run: Run, key: str) -> Any:
     return run.keys[key]
 
 
-#: So many letters stand under an axis side by side.
+#: Maximum number of letters of horizontal labels under an axis.
 ROOM = 35
 
 
 def _write_under(axes: Axes, spots: Sequence[float], names: list[str]) -> None:
-    """Write names under the x axis, aslant where they need room."""
+    """Label the x axis, with rotated labels if they need room."""
     axes.set_xticks(spots, names)
     if len(names) * max(map(len, names), default=0) > ROOM:
         axes.tick_params(axis="x", rotation=25)

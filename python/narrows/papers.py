@@ -1,4 +1,4 @@
-"""Papers' experiments, reproduced."""
+"""Reproduction of papers' experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INPUT = 2
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of an experiment, and what came of it."""
+    """Claim of a paper about an experiment, with the measured value and the verdict."""
 
     id: str
     text: str
@@ -41,7 +41,7 @@ class Figure:
     name: str
     claims: list[Claim]
     results: Results
-    #: Where the papers' files are.
+    #: Directory of the papers' files.
     papers: Path
 
     def plot(self, *, style: str = "screen", title: str | None = None) -> Drawn:
@@ -63,9 +63,9 @@ class Reproduction(list[Figure]):
     """Reproduced figures."""
 
     def __init__(self, figures: list[Figure], *, regressed: bool) -> None:
-        """Of these figures."""
+        """Store the figures."""
         super().__init__(figures)
-        #: Whether a verdict is worse than the recorded one.
+        #: True if a verdict is worse than the recorded one.
         self.regressed = regressed
 
     @property
@@ -74,7 +74,7 @@ class Reproduction(list[Figure]):
         return [claim for figure in self for claim in figure.claims]
 
     def __repr__(self) -> str:
-        """One line a claim."""
+        """Show a line for each claim."""
         lines = [
             f"{figure.name}  {claim.id}: {claim.verdict} (paper: {claim.paper}; measured: {claim.measured})"
             for figure in self

@@ -1,4 +1,4 @@
-"""Figures of results, drawn by Matplotlib: `plot`, `save` and `narrows plot`."""
+"""Figures of results with Matplotlib: `plot`, `save` and `narrows plot`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNITS", "Dot", "canvas", "dots", "main", "plot", "save"]
 
-#: Endings of figures, and what stands around a comment at the end of one. Readers of PNG ignore what follows the picture.
+#: File endings of figures, with the marks of a comment. Readers of PNG ignore data after the image.
 SEALS = {".pdf": ("% ", ""), ".svg": ("<!-- ", " -->"), ".png": ("", "")}
 
 #: Axes that may be logarithmic.
@@ -84,7 +84,7 @@ def plot(
 
 
 def _varied(results: Results, by: str) -> str | None:
-    """The only key that varies beside what has lines of its own; numbers before texts."""
+    """Return the only key that varies in addition to the one with separate lines."""
     found: dict[str, set[Any]] = {}
     for run in results.runs:
         for key, value in run.point.items():
@@ -129,7 +129,7 @@ def _bars(axes: Axes, groups: dict[Any, list[Dot]], per: float) -> None:
 
 
 def _doubts(results: Results, metrics: list[str]) -> str:
-    """What is said against the numbers, in a line or two."""
+    """Return the caveats about the numbers, in a line or two."""
     said = []
     for metric in metrics:
         missing = sum(1 for value in results.metric(metric) if value is None)
@@ -177,7 +177,7 @@ def _front(args: SimpleNamespace, chosen: Results, shared: dict[str, Any]) -> Fi
 
 
 def _chosen(directory: str, only: list[str]) -> Results:
-    """Open results, and leave out runs of other values."""
+    """Open results, and select runs by values."""
     wanted: dict[str, list[str]] = {}
     for key, text in map(pair, only):
         wanted.setdefault(key, []).append(text)
@@ -186,11 +186,11 @@ def _chosen(directory: str, only: list[str]) -> Results:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure. One that `save` wrote and nobody edited is replaced when the new one is whole; another file stays.
+    """Write a figure. An existing file is replaced, atomically, only if `save` wrote it and it was not edited since.
 
     The file's name ends in .pdf, .svg or .png.
 
-    Raises `FileExistsError` for such a file, and `ValueError` for another ending.
+    Raises `FileExistsError` for another file, and `ValueError` for another ending.
     """
     path = Path(path)
     _may_replace(path)
@@ -210,13 +210,13 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def _seal(suffix: str, content: bytes) -> bytes:
-    """Return the last line of a figure: a comment with the hash of all above, by which the file is known again."""
+    """Return the last line of a figure: a comment with the hash of the content before it, which identifies the file."""
     before, after = SEALS[suffix]
     return f"\n{before}narrows plot, SHA-256 {hashlib.sha256(content).hexdigest()}{after}\n".encode()
 
 
 def _may_replace(path: Path) -> None:
-    """Refuse an ending that no figure has, and to replace what `save` did not write, or what was edited since."""
+    """Raise for an unknown ending, and for an existing file that `save` did not write or that was edited since."""
     if path.suffix not in SEALS:
         what = f"`{path}`: there are no figures that end in `{path.suffix}`" if path.suffix else f"`{path}` has no ending"
         raise _given.wrong(what, f"expected a name that ends in {', '.join(SEALS)}")

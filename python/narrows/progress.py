@@ -1,4 +1,4 @@
-"""How far runs are, on a terminal, in a notebook, or as plain lines."""
+"""Progress of runs on a terminal, in a notebook, or as plain lines."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ WIDTH = 30
 
 
 class Progress(Protocol):
-    """Who is shown how far runs are."""
+    """Observer of the progress of runs."""
 
     def show(self, of: int, finished: int, running: list[float]) -> None:
-        """So many runs, so many of them finished, and what share of each other one is done."""
+        """Show the progress: number of runs, number of finished ones, and completed share of each run in progress."""
 
     def tell(self, text: str) -> None:
-        """Tell the user something."""
+        """Show a message."""
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """End the display."""
 
 
 class Silent:
-    """Nobody is shown anything but warnings."""
+    """Progress that shows only warnings."""
 
     def show(self, of: int, finished: int, running: list[float]) -> None:
         """Show nothing."""
@@ -36,25 +36,25 @@ class Silent:
         print(text, file=sys.stderr)
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """Do nothing."""
 
 
 class Lines(Silent):
-    """Plain lines, now and then: for logs."""
+    """Progress as occasional plain lines, for logs."""
 
     def __init__(self) -> None:
-        """Begin with a line soon."""
+        """Schedule the first line."""
         self.next = time.monotonic() + EVERY_S
 
     def show(self, of: int, finished: int, running: list[float]) -> None:
-        """Print a line, if the last one is old."""
+        """Print a line if the last one is old enough."""
         if time.monotonic() >= self.next:
             self.next = time.monotonic() + EVERY_S
             print(said(of, finished, running), file=sys.stderr, flush=True)
 
 
 class Terminal(Silent):
-    """A bar that is drawn again in its line."""
+    """Progress as a bar on a terminal."""
 
     def show(self, of: int, finished: int, running: list[float]) -> None:
         """Draw the bar."""
@@ -72,7 +72,7 @@ class Terminal(Silent):
 
 
 class Notebook(Silent):
-    """A bar in the output of a cell."""
+    """Progress as a bar in the output of a cell."""
 
     def __init__(self, display: Any, html: Any) -> None:
         """Draw an empty bar."""
@@ -91,18 +91,18 @@ class Notebook(Silent):
 
 
 def share(of: int, finished: int, running: list[float]) -> float:
-    """Return how much of the work is done, from 0 to 1."""
+    """Return the completed share of the work, from 0 to 1."""
     return min(1.0, (finished + sum(running)) / max(of, 1))
 
 
 def said(of: int, finished: int, running: list[float]) -> str:
-    """Return it in words."""
+    """Return the progress as text."""
     runs = f"{finished} of {of} runs" if of > 1 else "running"
     return f"{runs}, {100 * share(of, finished, running):.0f} %"
 
 
 def of_here(wanted: bool | Progress) -> Progress:
-    """Return what fits where the program runs."""
+    """Return the display that suits the program's environment."""
     if not isinstance(wanted, bool):
         return wanted
     if not wanted:

@@ -1,4 +1,4 @@
-"""Results: what runs leave on the disk, as tables and numbers."""
+"""Results of runs on the disk, as tables and numbers."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-#: Tables of which a run has a file only if it has rows.
+#: Tables that have a file only if they have rows.
 _ONLY_WITH_ROWS = {"switches", "pauses"}
-#: Help where no run has such a table.
+#: Help if no run has such a table.
 _WITHOUT_ROWS = {
     "switches": "it has samples of shared buffers: give the scenario `switch.buffer` and `monitor.switches`",
     "pauses": "it has the pauses of sampled ports (PFC), and there was none",
 }
-#: Tables of a run. A file of another name is no table of results.
+#: Tables of a run.
 _TABLES = ("flows", "port_samples", "flow_samples", "switches", "pauses")
 #: Classes of flows: inside a datacenter, and between two.
 CLASSES = ("intra", "inter")
 
 
 class Table:
-    """A table of results, read from the disk as it is asked for.
+    """A table of results, read from the disk on demand.
 
-    Anything that takes Arrow's PyCapsule streams reads it as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`,
+    Libraries with support for Arrow's PyCapsule interface read it directly: `polars.DataFrame(table)`, `pyarrow.table(table)`,
     `duckdb.from_arrow(pyarrow.table(table))`. Units are the last word of a column's name: `fct_ns`, `size_bytes`.
     """
 
     def __init__(self, files: Sequence[Path], runs: Sequence[str] | None = None) -> None:
-        """Open tables, one file after the other. They have the columns of all files: where a file lacks one, it is null.
+        """Open tables of several files, concatenated, with the columns of all files; a missing column is null.
 
-        `runs` chooses the rows of a table of summaries.
+        `runs` selects rows of a table of summaries.
         """
         self._files: list[Path] | None = list(files)
         self._runs = None if runs is None else list(runs)
@@ -53,7 +53,7 @@ class Table:
 
     @classmethod
     def _held(cls, native: _narrows.Tables) -> Table:
-        """Return a table that no file has."""
+        """Return a table without a file."""
         made = cls.__new__(cls)
         made._files, made._runs, made._class, made._native = None, None, None, native
         return made
@@ -64,9 +64,9 @@ class Table:
         return dict(self._native.columns())
 
     def select(self, columns: str | Sequence[str]) -> Table:
-        """Return the same rows with these columns alone, in this order. Only these are read from the disk.
+        """Return the same rows with these columns only, in this order. Only these are read from the disk.
 
-        Raises `ScenarioError`, a `ValueError`, for a column that there is not.
+        Raises `ScenarioError`, a `ValueError`, for an unknown column.
         """
         names = _given.names("columns", columns)
         known = list(self.columns)
@@ -82,9 +82,9 @@ class Table:
         return made
 
     def of_class(self, class_: str) -> Table:
-        """Return the rows of the flows of one class, `"intra"` (inside a datacenter) or `"inter"` (between two).
+        """Return the rows of one class of flows, `"intra"` (inside a datacenter) or `"inter"` (between two).
 
-        Raises `ScenarioError`, a `ValueError`, for another class, and where the table has none.
+        Raises `ScenarioError`, a `ValueError`, for an unknown class, or if the table has no classes.
         """
         if not {"flow", "class"} <= self.columns.keys():
             raise _given.wrong("the table is not one of flows with their class", 'expected `flows`, or `table("flows")`')
@@ -99,11 +99,11 @@ class Table:
         return self._native.rows()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Give the rows as an Arrow stream."""
+        """Return the rows as an Arrow stream."""
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_polars(self, columns: str | Sequence[str] | None = None) -> pl.DataFrame:
-        """Return it, or some of its columns, as a data frame of Polars, which must be installed."""
+        """Return the table, or some columns, as a data frame of Polars, which must be installed."""
         if self._files is None:
             frame: pl.DataFrame = _polars().DataFrame(self._of(columns))
             return frame
@@ -111,7 +111,7 @@ class Table:
         return self._of(columns).scan().collect()
 
     def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
-        """Return it, or some of its columns, as a table of PyArrow, which must be installed."""
+        """Return the table, or some columns, as a table of PyArrow, which must be installed."""
         try:
             import pyarrow
         except ModuleNotFoundError:
@@ -119,7 +119,7 @@ class Table:
         return pyarrow.table(self._of(columns))
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
-        """Return it, or some of its columns, as a data frame of pandas, which must be installed, and PyArrow with it."""
+        """Return the table, or some columns, as a data frame of pandas; pandas and PyArrow must be installed."""
         try:
             import pandas  # noqa: F401
         except ModuleNotFoundError:
@@ -127,7 +127,7 @@ class Table:
         return self.to_arrow(columns).to_pandas()
 
     def scan(self) -> pl.LazyFrame:
-        """Return it as a lazy frame of Polars, which must be installed: a query reads only the columns and rows that it needs."""
+        """Return a lazy frame of Polars, which must be installed: a query reads only the columns and rows that it needs."""
         polars = _polars()
         if self._files is None:
             held: pl.LazyFrame = polars.DataFrame(self).lazy()
@@ -150,13 +150,13 @@ class Table:
         return self if columns is None else self.select(columns)
 
     def __repr__(self) -> str:
-        """Say how large it is and which columns it has."""
+        """Show the number of rows and the columns."""
         columns = ", ".join(f"{name}: {kind}" for name, kind in self.columns.items())
         return f"Table({len(self)} rows; {columns})"
 
 
 def _polars() -> ModuleType:
-    """Return Polars. Raises `ModuleNotFoundError` where it is not installed."""
+    """Return Polars. Raises `ModuleNotFoundError` if it is not installed."""
     try:
         import polars
     except ModuleNotFoundError:
@@ -177,7 +177,7 @@ class Run(_renamed.Attributes):
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What the run was made from: seed, inputs, every setting."""
+        """The run's seed, inputs and settings."""
         made: dict[str, Any] = json.loads(self._manifest_text)
         return made
 
@@ -187,7 +187,7 @@ class Run(_renamed.Attributes):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The run in numbers, as in the book's page on results."""
+        """The numbers of the run, as in the book's page on results."""
         made: dict[str, Any] = json.loads(self._summary_text)
         return made
 
@@ -198,43 +198,43 @@ class Run(_renamed.Attributes):
 
     @property
     def label(self) -> str:
-        """What plots call its scheme."""
+        """Label of the scheme in plots."""
         return str(self.manifest["label"])
 
     @property
     def scheme(self) -> str:
-        """Its scheme's name in the scenario."""
+        """Name of the scheme in the scenario."""
         return str(self.manifest.get("point", {}).get("scheme", self.name))
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """Seed of the run."""
         return int(self.manifest["seed"])
 
     @cached_property
     def point(self) -> dict[str, Any]:
-        """Its point, as its tables have it: keys with their units, and values. Without the scheme and the seed."""
+        """The run's point as in its tables: keys with units, and values, without scheme and seed."""
         columns = self.manifest.get("columns", [])
         return {it["name"]: it.get("value") for it in columns if it["name"] not in {"scheme", "seed"}}
 
     @property
     def keys(self) -> dict[str, Any]:
-        """Its scheme, its point and its seed, as its tables begin with them."""
+        """Scheme, point and seed: the first columns of the run's tables."""
         return {"scheme": self.scheme, **self.point, "seed": self.seed}
 
     @property
     def names(self) -> list[str]:
-        """The keys of its point, in the order of `point`: `port.buffer`, where the column is `port.buffer_bytes`."""
+        """The keys of the point, in the order of `point`: `port.buffer` for the column `port.buffer_bytes`."""
         return [key for key in self.manifest.get("point", {}) if key not in {"scheme", "seed"}]
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
-        """Its name, its key, and the hashes of its files."""
+        """The run's name, its key, and the hashes of its files."""
         files = self.manifest.get("files", [])
         return (self.name, str(self.manifest.get("key", "")), *(f"{it['name']}:{it['sha256']}" for it in files))
 
     def __eq__(self, other: object) -> bool:
-        """Return True for the same run with the same results in any directory: by the key and the files' hashes in the manifest."""
+        """Return True for the same run with the same results in any directory, by key and file hashes in the manifest."""
         if not isinstance(other, Run):
             return NotImplemented
         # Runs of earlier versions have no key.
@@ -242,27 +242,27 @@ class Run(_renamed.Attributes):
         return alike and self._identity == other._identity
 
     def __hash__(self) -> int:
-        """Hash what makes it equal."""
+        """Hash the values that `__eq__` compares."""
         return hash(self._identity)
 
     @property
     def flows(self) -> Table:
-        """One row a flow."""
+        """One row per flow."""
         return self.table("flows")
 
     @property
     def port_samples(self) -> Table:
-        """Samples of queues over time, where the scenario samples them."""
+        """Samples of queues over time, if the scenario has them."""
         return self.table("port_samples")
 
     @property
     def flow_samples(self) -> Table:
-        """Samples of flows over time, where the scenario samples them."""
+        """Samples of flows over time, if the scenario has them."""
         return self.table("flow_samples")
 
     @property
     def jobs(self) -> Table:
-        """One row an iteration of a training job, as `Results.jobs`."""
+        """One row per iteration of a training job, as `Results.jobs`."""
         return Table._held(_narrows.jobs([self._manifest_text], [self._summary_text]))
 
     def table(self, name: str, *, columns: str | Sequence[str] | None = None, class_: str | None = None) -> Table:
@@ -276,7 +276,7 @@ class Run(_renamed.Attributes):
     def metric(self, metric: str) -> float:
         """Return a metric such as `p99(inter.slowdown)` or `network.drops`, in the unit of tables' columns (ns, bytes, bps).
 
-        The book's page on claims has all of them. Raises `ValueError` where there is none, or the run has no value of it.
+        The book's page on claims lists all metrics. Raises `ValueError` for an unknown metric, or if the run lacks a value.
         """
         (value,), (reason,), _ = _narrows.Metrics([self._summary_text], [self.directory]).values(metric)
         if value is None:
@@ -284,7 +284,7 @@ class Run(_renamed.Attributes):
         return value
 
     def __repr__(self) -> str:
-        """Say which run it is."""
+        """Show the run's name and seed."""
         return f"Run({self.name}, seed {self.seed})"
 
 
@@ -292,16 +292,16 @@ class Results(_renamed.Attributes):
     """The results of a scenario's runs, in a directory as the `narrows` command writes and reads it."""
 
     def __init__(self, directory: str | Path) -> None:
-        """Open a directory of whole results. Raises `FileNotFoundError` when it has none."""
+        """Open a directory of complete results. Raises `FileNotFoundError` if it has none."""
         self.directory = Path(directory)
         manifest = self.directory / "manifest.json"
         if not manifest.is_file():
             more = (
-                "; runs of a set in the making are kept, and the command that wrote them goes on"
+                "; finished runs of an interrupted sweep are kept, and the command that wrote them resumes"
                 if (self.directory / ".next").is_dir()
                 else ""
             )
-            said = f"`{self.directory}` has no whole results{more}"
+            said = f"`{self.directory}` has no complete results{more}"
             if not self.directory.is_dir():
                 said = f"there is no directory `{self.directory}`"
             raise FileNotFoundError(said)
@@ -315,7 +315,7 @@ class Results(_renamed.Attributes):
         return len(self.runs)
 
     def __iter__(self) -> Iterator[Run]:
-        """Go through the runs, in the scenario's order."""
+        """Iterate over the runs, in the scenario's order."""
         return iter(self.runs)
 
     @overload
@@ -325,7 +325,7 @@ class Results(_renamed.Attributes):
     def __getitem__(self, name: slice) -> Results: ...
 
     def __getitem__(self, name: str | int | slice) -> Run | Results:
-        """Return a run by its name, by its number, or by a label that no other run has; of a slice, the results of these runs.
+        """Return a run by its name, its number or a unique label; for a slice, the results of these runs.
 
         In a name, keys may be shortened to their last parts: `uno,load=0.4` for `uno,traffic.0.load=0.4`.
         """
@@ -353,11 +353,12 @@ class Results(_renamed.Attributes):
         return hash(tuple(self.runs))
 
     def select(self, *, scheme: Any = None, seed: Any = None, **point: Any) -> Results:
-        """Return the results of a scheme, a seed, and values of keys alone. Several values of a key are alternatives.
+        """Return the results of runs with these schemes, seeds and values of keys. Several values of a key are alternatives.
 
-        A key is one of the grid, in full or by its end, as in `select(load=0.4)` and `select(**{"traffic.0.load": 0.4})`; a column
-        of the tables (`port.buffer_bytes`); or any other key of the scenario. A text may have a unit. `variant=None` has the grid
-        without its variants. `subset` takes any runs, as in `results.subset(run for run in results if run.scheme != "cubic")`.
+        A key is one of the grid, in full or by its last part, as in `select(load=0.4)` and `select(**{"traffic.0.load": 0.4})`; a
+        column of the tables (`port.buffer_bytes`); or any other key of the scenario. A value may be text with a unit.
+        `variant=None` selects the grid without its variants. `subset` takes any runs, as in
+        `results.subset(run for run in results if run.scheme != "cubic")`.
 
         Raises `ScenarioError`, a `ValueError`, for a key or a value that no run has. It lists those that exist.
         """
@@ -373,13 +374,13 @@ class Results(_renamed.Attributes):
 
     @cached_property
     def summary(self) -> dict[str, Any] | list[dict[str, Any]]:
-        """The run in numbers; of several, a list of them."""
+        """The numbers of the run; for several runs, a list."""
         all_of_them = [run.summary for run in self.runs]
         return all_of_them[0] if len(all_of_them) == 1 else all_of_them
 
     @property
     def flows(self) -> Table:
-        """One row a flow, of all runs: of several, with columns that say which run it is of."""
+        """One row per flow of all runs; with several runs, columns identify the run."""
         return self.table("flows")
 
     @property
@@ -394,7 +395,7 @@ class Results(_renamed.Attributes):
 
     @property
     def summaries(self) -> Table:
-        """One row a run, with its point and all numbers of its summary."""
+        """One row per run, with its point and all numbers of its summary."""
         file = self.directory / "summary.parquet"
         if file.is_file():
             return Table([file], self._names if self._is_selection else None)
@@ -402,7 +403,7 @@ class Results(_renamed.Attributes):
 
     @property
     def jobs(self) -> Table:
-        """One row an iteration of a training job: which run it is of, the job's name, the iteration's number, and how long it took.
+        """One row per iteration of a training job: its run, the job's name, the iteration's number, and its duration.
 
         `took_mean_ns`, `compute_mean_ns` and `exposed_mean_ns` are means over the job's iterations, the same in all of its rows:
         of the iteration, of computing on its critical path, and of communication that computing does not hide. Without a training
@@ -411,9 +412,9 @@ class Results(_renamed.Attributes):
         return Table._held(_narrows.jobs(*self._texts))
 
     def table(self, name: str, *, columns: str | Sequence[str] | None = None, class_: str | None = None) -> Table:
-        """Return the tables in each run's `NAME.parquet` as one, or some columns of it, or of flows those of one class.
+        """Return the tables in each run's `NAME.parquet` as one, or some columns, or one class of flows.
 
-        Raises `ScenarioError`, a `ValueError`, for a table, a column or a class that there is not. It lists those that exist.
+        Raises `ScenarioError`, a `ValueError`, for an unknown table, column or class. It lists those that exist.
         """
         return _table(self.runs, name, columns, class_)
 
@@ -426,11 +427,11 @@ class Results(_renamed.Attributes):
         return (self.summaries if name == "summaries" else self.table(name)).scan()
 
     def metric(self, metric: str) -> list[float | None]:
-        """Return a metric of each run, as `Run.metric`; None where a run has no value of it."""
+        """Return a metric of each run, as `Run.metric`; None if a run lacks a value."""
         return self.measured(metric)[0]
 
     def measured(self, metric: str) -> tuple[list[float | None], list[str | None], str]:
-        """Return a metric of each run, why a run has no value of it, and the unit."""
+        """Return a metric of each run, the reason for each missing value, and the unit."""
         return self._metrics.values(metric)
 
     def check(self, check: str) -> list[bool | None]:
@@ -438,11 +439,11 @@ class Results(_renamed.Attributes):
         return self._metrics.check(check)
 
     def pooled(self) -> list[dict[str, Any]]:
-        """Return quantiles of the slowdown over all seeds together: a row a point, class of flows and scheme.
+        """Return quantiles of the slowdown over all seeds together: a row per point, class of flows and scheme.
 
         `label` names the scheme, `run` the first of its runs.
         `p50` and `p99` are dictionaries of `value`, `low` and `high`, the latter two the ends of a 95 % interval by bootstrap.
-        `ratios` are those of both quantiles to the first scheme's, over the flows that ended under both; None for the first.
+        `ratios` are those of both quantiles to the first scheme's, over the flows that finished under both; None for the first.
         A p99 of fewer than 100 `flows` is one of the slowest. Points with a single seed are left out.
         """
         parts: list[dict[str, Any]] = json.loads(_narrows.pooled(self.directory, self._names))
@@ -491,7 +492,7 @@ class Results(_renamed.Attributes):
         return _narrows.Metrics([run._summary_text for run in self.runs], [run.directory for run in self.runs])
 
     def warnings(self) -> dict[str, list[str]]:
-        """Return what makes runs doubtful, by the names of those of which something is said."""
+        """Return the warnings of runs that have some, by name."""
         return {run.name: run.summary["warnings"] for run in self.runs if run.summary["warnings"]}
 
     @property
@@ -500,9 +501,9 @@ class Results(_renamed.Attributes):
 
     @property
     def report(self) -> Path:
-        """The report: a page that needs nothing else.
+        """The path of the report, a self-contained page.
 
-        It is of all runs of the directory. Raises `ValueError` where some were chosen: `write_report` writes a page of those.
+        It covers all runs of the directory. Raises `ValueError` for a selection of runs: `write_report` writes their report.
         """
         if self._is_selection:
             said = (
@@ -512,9 +513,9 @@ class Results(_renamed.Attributes):
         return self.directory / "report.html"
 
     def write_report(self, path: str | Path) -> Path:
-        """Write a report of these runs to a file that does not exist yet, and return its path.
+        """Write a report of these runs to a new file, and return its path.
 
-        Raises `FileExistsError` where there is a file.
+        Raises `FileExistsError` if the file exists.
         """
         written = Path(path)
         page = self._page()
@@ -523,7 +524,7 @@ class Results(_renamed.Attributes):
         return written
 
     def _page(self) -> str:
-        """Make the report of these runs."""
+        """Return the report of these runs."""
         if not self._is_selection:
             return self.report.read_text(encoding="utf-8")
         return _narrows.report(self.directory, self._names)
@@ -534,7 +535,7 @@ class Results(_renamed.Attributes):
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 60em; border: 1px solid #ccc"></iframe>'
 
     def __repr__(self) -> str:
-        """Say how many runs there are and where."""
+        """Show the number of runs and the directory."""
         return f"Results({len(self.runs)} runs in {str(self.directory)!r})"
 
 

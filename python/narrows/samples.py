@@ -1,4 +1,4 @@
-"""Samples of a run over time, and its flows, as claims ask for them: `queue("receiver")`, `rate("0..4", 1s, 2s)`, `inter.fct`."""
+"""Samples of a run over time and values of its flows, by expressions such as `rate("0..4", 1s, 2s)` and `inter.fct`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from narrows.results import Run
 
-#: Times and values, by the names of flows, ports or switches.
+#: Times and values, by name of a flow, port or switch.
 Samples = dict[str, tuple[list[float], list[float]]]
 
-#: Samples over time as claims ask for them, such as `rate("0..4", 1s, 2s)`, and flows, such as `inter.fct`.
+#: Expressions for samples over time, such as `rate("0..4", 1s, 2s)`, and flows, such as `inter.fct`.
 SAMPLED = re.compile(r'(?P<what>\w+)\(["\'](?P<of>[^"\']*)["\'](?:,\s*(?P<start>[^,]+),\s*(?P<end>[^,]+))?\)')
 OF_FLOWS = re.compile(r"(?P<of>all|intra|inter)\.(?P<what>fct|slowdown)")
 
-#: The column of `port_samples` that a word of claims asks for.
+#: Columns of `port_samples`, by word of a claim.
 COLUMNS = {
     "queue": "queue_bytes",
     "phantom": "phantom_bytes",
@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 def of(run: Run, asked: str, time_of: Callable[[str], float]) -> tuple[Samples, str]:
-    """Return what is asked for, and its unit. Of flows there are no times. `time_of` reads a time, in ns."""
+    """Return the values of an expression, and their unit; those of flows have no times. `time_of` parses a time to ns."""
     if (match := OF_FLOWS.fullmatch(asked)) is not None:
         flows = _frame(run, "flows")
         chosen = flows if match["of"] == "all" else flows.filter(flows["class"] == match["of"])
@@ -50,7 +50,7 @@ def of(run: Run, asked: str, time_of: Callable[[str], float]) -> tuple[Samples, 
 
 
 def averaged(times: list[float], values: list[float], window: float) -> tuple[list[float], list[float]]:
-    """Return the means of samples in spans of time, each at the middle of its span."""
+    """Return the means of samples in windows of time, each at the middle of its window."""
     spans: dict[int, list[float]] = {}
     for time, value in zip(times, values, strict=True):
         spans.setdefault(int(time // window), []).append(value)
@@ -94,13 +94,13 @@ def _by_name(rows: pl.DataFrame, fits: list[bool], column: str) -> Samples:
     return made
 
 
-#: More flows than these are told apart by their class alone.
+#: Maximum number of flows with labels of their own; more are labelled by class.
 NAMED_FLOWS = 6
 CLASSES = {"intra": "inside a datacenter", "inter": "between datacenters"}
 
 
 def _rates(run: Run, which: str) -> Samples:
-    """The rates of flows between every two samples."""
+    """Return the rates of flows between consecutive samples."""
     rows = _frame(run, "flow_samples")
     first, _, end = which.partition("..")
     made = {}

@@ -1,4 +1,4 @@
-"""Scenarios: files as objects, and back."""
+"""Scenarios as objects, read from files and written to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from narrows._laws import LawBase
 
-    #: Values that a key takes in turn: several, or a text with commas between them.
+    #: Values of a varied key: a sequence, or a text with commas between them.
     Values = Sequence[Any] | str
 
 
@@ -25,31 +25,31 @@ class Scenario(Config):
     """A scenario: a network, traffic, and the schemes that carry it.
 
     Its fields are the keys of a scenario file; `narrows.config` has the classes of its tables. Plain dictionaries are accepted
-    in their places. Nothing is looked at before `check`, `to_toml` or a run.
+    in their places. Nothing is validated before `check`, `to_toml` or a run.
     """
 
-    #: The file that it came from. Files that it names are found beside that.
+    #: File of the scenario. Paths of other files are relative to its directory.
     source: Path | None = field(default=None, compare=False)
 
     BESIDE: ClassVar[frozenset[str]] = frozenset({"source"})
 
     @classmethod
     def load(cls, path: str | Path, *, laws: Iterable[type[LawBase]] = ()) -> Scenario:
-        """Read a file. Raises `ScenarioError` when there is none, or it is wrong."""
+        """Read a file. Raises `ScenarioError` if it does not exist or is invalid."""
         path = _given.path_of_scenario(path)
         return cls.from_toml(_narrows.text_of(path), source=path, laws=laws)
 
     @classmethod
     def from_toml(cls, text: str, *, source: str | Path = "scenario.toml", laws: Iterable[type[LawBase]] = ()) -> Scenario:
-        """Read a text. `source` is the file that it came from: errors name it.
+        """Read a text. `source` is the file that errors name.
 
-        A law in Python that the text names and does not declare is looked at when the scenario runs with it; one of `laws` is
-        declared and looked at now.
+        A law in Python that the text names without a declaration is validated when the scenario runs; those of `laws` are
+        declared and validated now.
         """
         laws = _given.laws(laws)
         written = json.loads(_narrows.as_written(text, str(source)))
         known = {**_laws.undeclared(written), **_laws.declared(laws)}
-        # First by the reader that says best what is wrong.
+        # First by the reader with the best error messages.
         _parsed(text, str(source), {f"external_laws.{name}": table for name, table in known.items()})
         made = cls.from_dict(written)
         made.source = Path(source)
@@ -60,21 +60,21 @@ class Scenario(Config):
         return _narrows.toml_of(json.dumps(self.to_dict()))
 
     def save(self, path: str | Path) -> None:
-        """Write a scenario file where there is none yet."""
+        """Write a scenario file. Raises `FileExistsError` if the file exists."""
         text = self.to_toml()
         with Path(path).open("x", encoding="utf-8") as file:
             file.write(text)
 
     def runs(self) -> list[str]:
-        """Return the names of its runs."""
+        """Return the names of the scenario's runs."""
         return self.read().runs()
 
     def check(self) -> dict[str, list[str]]:
-        """Build every run without running it, and return the warnings of those that have some."""
+        """Build every run without running it, and return warnings by run."""
         return {run: warnings for run, warnings in self.read().check() if warnings}
 
     def resolved(self) -> str:
-        """Return the file with every constant default filled in; with a grid, its first point."""
+        """Return the text of the file with every constant default; with a grid, of its first point."""
         return self.read().resolved()
 
     @_renamed.arguments
@@ -87,7 +87,7 @@ class Scenario(Config):
         vary: Mapping[str, Values] | None = None,
         seeds: int | None = None,
     ) -> _narrows.Scenario:
-        """Return it as the native part reads it. Raises `ScenarioError` when it is wrong."""
+        """Return the scenario as parsed by the native part. Raises `ScenarioError` if it is invalid."""
         return _parsed(self.to_toml(), str(self.source or f"{self.name}.toml"), set, seed, scale, vary, seeds)
 
     def _repr_markdown_(self) -> str:
@@ -95,7 +95,7 @@ class Scenario(Config):
 
 
 def with_laws(scenario: Scenario, laws: Iterable[type[LawBase]]) -> Scenario:
-    """Returns the scenario with these laws, which its schemes name by their classes: `law = "Halve"`."""
+    """Return the scenario with these laws, which its schemes name by their classes: `law = "Halve"`."""
     laws = list(laws)
     return scenario.replace(external_laws={**(scenario.external_laws or {}), **_laws.declared(laws)}) if laws else scenario
 

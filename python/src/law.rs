@@ -317,7 +317,7 @@ impl ControlLaw for Either<'_> {
 struct InPython<'a> {
     object: Py<PyAny>,
     name: Arc<str>,
-    /// Number of the flow that it was made for: the first one on a kept connection.
+    /// Number of the flow that it was made for: the first one on a persistent connection.
     flow: Option<usize>,
     calls: &'a Calls<'a>,
     limits: SendLimits,

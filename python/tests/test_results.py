@@ -431,7 +431,7 @@ def test_a_lone_run_has_no_points(small: nw.Scenario, tmp_path: Path) -> None:
 
 
 def test_whatever_is_no_results_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no whole results"):
+    with pytest.raises(FileNotFoundError, match="no complete results"):
         nw.Results(tmp_path)
 
 
