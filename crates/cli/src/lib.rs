@@ -10,7 +10,7 @@ mod named_file;
 #[cfg(all(target_os = "linux", feature = "transport"))]
 mod peer;
 mod progress;
-mod results_page;
+mod record;
 mod sheet;
 mod sonic;
 mod table;

@@ -59,6 +59,10 @@ const RENAMED: &[(&str, &str)] = &[
     ("far", "server"),
 ];
 
+/// Former options of one command, which others have or had with another meaning.
+const RENAMED_IN: &[(&str, &str, &str)] =
+    &[("reproduce", "--page", "--results"), ("reproduce", "--markdown", "--results")];
+
 impl Cli {
     /// Parses a command line; its first word is the command's name.
     ///
@@ -66,7 +70,10 @@ impl Cli {
     /// clap's error or help. An unknown word that was renamed is answered with its new name.
     pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = grouped();
-        let matches = command.try_get_matches_from_mut(words).map_err(renamed)?;
+        let words: Vec<OsString> = words.into_iter().collect();
+        let name = words.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
+        let name = name.unwrap_or_default().to_owned();
+        let matches = command.try_get_matches_from_mut(words).map_err(|error| renamed(&name, error))?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
@@ -89,8 +96,8 @@ fn grouped() -> clap::Command {
     ))
 }
 
-/// Adds the new name to the error for a word that was renamed.
-fn renamed(mut error: clap::Error) -> clap::Error {
+/// Adds the new name to the error for a word of a command that was renamed.
+fn renamed(command: &str, mut error: clap::Error) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
@@ -98,7 +105,8 @@ fn renamed(mut error: clap::Error) -> clap::Error {
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return error };
     let word = word.split('=').next().unwrap_or_default();
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == word) {
+    let here = RENAMED_IN.iter().find(|(of, old, _)| (*of, *old) == (command, word)).map(|(.., new)| new);
+    if let Some(new) = here.or_else(|| RENAMED.iter().find(|(old, _)| *old == word).map(|(_, new)| new)) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
@@ -112,7 +120,7 @@ fn renamed(mut error: clap::Error) -> clap::Error {
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Cli, GROUPS, RENAMED};
+    use super::{Cli, GROUPS, RENAMED, RENAMED_IN};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -140,6 +148,9 @@ mod tests {
             ("narrows run a.toml --over=port.ecn.min=1KB", "renamed to `--vary`"),
             ("narrows recv . --keep", "renamed to `--reusable`"),
             ("narrows proxy far", "renamed to `server`"),
+            ("narrows reproduce uno --markdown page.md", "renamed to `--results`"),
+            ("narrows reproduce uno --page=page.md", "renamed to `--results`"),
+            ("narrows compare a b --flows --page page.md", "renamed to `--markdown`"),
         ] {
             let text = answer(line);
             assert!(text.contains(tip), "{line}: {text}");
@@ -157,7 +168,7 @@ mod tests {
         }
         let mut known = Vec::new();
         words(&Cli::command(), &mut known);
-        for (old, new) in RENAMED {
+        for (old, new) in RENAMED.iter().copied().chain(RENAMED_IN.iter().map(|&(_, old, new)| (old, new))) {
             assert!(known.iter().any(|word| word == new), "{old} was renamed to {new}");
         }
     }

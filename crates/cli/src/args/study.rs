@@ -320,6 +320,16 @@ pub(crate) enum Scale {
     Quick,
 }
 
+impl Scale {
+    /// Its name in files and on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Quick => "quick",
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
     /// Papers or figures: a paper (uno), a figure (uno/fig8-mixed) or its file, or all.
@@ -343,11 +353,11 @@ pub(crate) struct ReproduceArgs {
     /// Later runs are compared with them. Not with --set or --seed.
     #[arg(long)]
     pub(crate) update_verdicts: bool,
-    /// Also write claims and verdicts to a Markdown page.
+    /// Also record tables, verdicts and outcomes of causes as CSV, in DIR/PAPER/results/SCALE.
     ///
-    /// Its sections about other figures are kept.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
+    /// Replaces the rows of the figures that are run; other rows stay. In a checkout, DIR is papers.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
     /// Also judge claims again with each suspected cause removed.
     ///
     /// The files list suspected causes as `[[cause]]`.

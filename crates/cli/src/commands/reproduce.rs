@@ -13,17 +13,17 @@ use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed
 use results::panels::Drawing;
 use results::store::REPORT;
 use results::values::TableValues;
-use results::{Lookup, RunResults, Summary, find_run, initial_window_lines};
+use results::{InitialWindows, Lookup, RunResults, Summary, find_run, initial_windows};
 use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
-use study::{Finished, Simulator, Study, figure, program, vary};
+use study::{Finished, Simulator, Study, program, vary};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{CommandFailure, print, tell, tell_of_lock};
-use crate::named_file::{NamedFile, OutputKind, outside_of_results, tell_of_leftovers};
+use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 use crate::progress::Terminal;
-use crate::results_page::{self, ResultsPage};
+use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
 use crate::sheet::{self, Datum, Sheet, SheetRow, check_csv, print_csv};
 use causes::Suspect;
 
@@ -40,6 +40,13 @@ struct Figure {
     suspects: Vec<Suspect>,
 }
 
+impl Figure {
+    /// The names of its paper and of its file.
+    fn names(&self) -> (&str, &str) {
+        self.name.split_once('/').unwrap_or(("", &self.name))
+    }
+}
+
 /// A figure that was run.
 struct Reproduced {
     figure: Figure,
@@ -49,8 +56,8 @@ struct Reproduced {
     tables: Vec<AveragesTable>,
     /// The values of the tables by seed.
     values: TableValues,
-    /// Initial windows of the schemes, a line for those that begin alike.
-    windows: Vec<String>,
+    /// Initial windows of the schemes.
+    windows: Vec<InitialWindows>,
     runs: Vec<Summary>,
     out: PathBuf,
 }
@@ -65,18 +72,11 @@ impl Scale {
     }
 
     /// Returns the minimum number of seeds of a verdict that is kept. At the paper's size one seed may take hours, so
-    /// one is enough; the page states the number of seeds.
+    /// one is enough; the record has the number of seeds.
     const fn least_seeds(self) -> u64 {
         match self {
             Self::Paper => 1,
             Self::Quick => self.seeds(),
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "paper",
-            Self::Quick => "quick",
         }
     }
 }
@@ -101,13 +101,15 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
     let figures = paths.into_iter().map(|(name, path)| read(name, path, args, seeds)).collect::<Result<Vec<_>, _>>()?;
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.update_verdicts).map(|figure| &figure.path);
-    recorded.chain(&args.markdown).try_for_each(|path| files::writable(path))?;
-    args.markdown.iter().try_for_each(|page| outside_of_results(page, "--markdown"))?;
+    recorded.into_iter().try_for_each(|path| files::writable(path))?;
+    args.results.iter().try_for_each(|papers| outside_of_results(papers, "--results"))?;
+    for (papers, figure) in args.results.iter().flat_map(|papers| figures.iter().map(move |figure| (papers, figure))) {
+        let (paper, stem) = figure.names();
+        RecordFolder::new(papers, paper, args.scale.name()).check(stem)?;
+    }
     for figure in figures.iter().filter(|_| args.values) {
         values_target(&figure.path, args.scale)?;
     }
-    args.markdown.iter().for_each(|page| tell_of_leftovers(page));
-    let mut page = args.markdown.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| CommandFailure::file("create", &root, &error))?;
     let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
@@ -136,13 +138,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
         if args.values {
             write_values(&reproduced, args.scale)?;
         }
-        if let (Some(page), Some(path)) = (&mut page, &args.markdown) {
-            let (title, body) = section(&reproduced);
-            let kept = if args.causes { String::new() } else { page.trials(&reproduced.figure.name) };
-            page.put(&reproduced.figure.name, &title, &(body + &kept), natural);
-            if page.is_file || number + 1 == count {
-                page.write(path)?;
-            }
+        if let Some(papers) = &args.results {
+            let (paper, stem) = reproduced.figure.names();
+            RecordFolder::new(papers, paper, args.scale.name()).put(stem, recorded_rows(&reproduced, args))?;
         }
         done.push(reproduced);
     }
@@ -262,14 +260,6 @@ fn begins(name: &str, word: &str) -> bool {
 }
 
 const PUBLISHED: &str = "-as-published";
-
-/// Orders `fig9` before `fig10`.
-fn natural(name: &str) -> (String, u32, String) {
-    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-    let rest = &name[start..];
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
-}
 
 /// Reads a file and plans its runs over `seeds` seeds: the file's seed and those after it. Seeds in the file's grid take
 /// precedence.
@@ -395,7 +385,7 @@ fn own_seed(run: &scenario::Run) -> Option<u64> {
 
 /// The option that keeps this command's verdicts, if one was given.
 fn kept(args: &ReproduceArgs) -> Option<&'static str> {
-    [(args.update_verdicts, "--update-verdicts"), (args.markdown.is_some(), "--markdown"), (args.values, "--values")]
+    [(args.update_verdicts, "--update-verdicts"), (args.results.is_some(), "--results"), (args.values, "--values")]
         .into_iter()
         .find(|&(asked, _)| asked)
         .map(|kept| kept.1)
@@ -458,7 +448,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, CommandFailur
         specs.push(TableSpec::of_completion_times());
     }
     let values = TableValues::of(args.scale.name(), &specs, &finished.runs);
-    let windows = initial_window_lines(&finished.runs);
+    let windows = initial_windows(&finished.runs);
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
     let Finished { judgements, tables, out, .. } = finished;
     Ok(Reproduced { figure, judgements, trials, tables, values, windows, runs, out })
@@ -505,8 +495,10 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     }
     let sheets = crate::table::averages("tables", &reproduced.tables);
     let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, wide)).collect();
-    let windows: String = reproduced.windows.iter().flat_map(|line| [line, "\n"]).collect();
-    let averages = averages + &crate::table::signs(&sheets) + &windows;
+    let mut averages = averages + &crate::table::signs(&sheets);
+    for windows in &reproduced.windows {
+        let _ = writeln!(averages, "{windows}");
+    }
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
     let trials = causes::described(&reproduced.figure, &reproduced.trials, scale);
     format!("{claims}\n{reasons}{trials}{averages}report: {}\n", report.display())
@@ -538,12 +530,16 @@ fn regressions(done: &[Reproduced], scale: Scale) -> Vec<String> {
 
 fn tally(done: &[Reproduced]) -> String {
     let verdicts: Vec<Verdict> = done.iter().flat_map(|it| &it.judgements).map(|it| it.verdict).collect();
-    results_page::tally(done.len(), &verdicts)
+    let number = |verdict: Verdict| verdicts.iter().filter(|&&it| it == verdict).count();
+    let parts = Verdict::ALL.map(|verdict| (number(verdict), verdict)).into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, verdict)| format!("{number} {verdict}")).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{}, {}{parts}", study::count(done.len(), "figure"), study::count(verdicts.len(), "claim"))
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
     let figure = |reproduced: &Reproduced| {
-        let (paper, figure) = reproduced.figure.name.split_once('/').unwrap_or(("", &reproduced.figure.name));
+        let (paper, figure) = reproduced.figure.names();
         json!({
             "paper": paper, "figure": figure, "claims": reproduced.judgements, "causes": reproduced.trials, "runs": reproduced.runs
         })
@@ -620,36 +616,56 @@ fn write_values(reproduced: &Reproduced, scale: Scale) -> Result<(), CommandFail
     Ok(())
 }
 
-/// A figure's section of the page: the text after its name, and the rest.
-fn section(reproduced: &Reproduced) -> (String, String) {
-    let figure = figure(&reproduced.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
-    let mut text = format!("{}\n\n", reproduced.figure.scenario.config.title.as_str());
-    if let Some(scale) = &reproduced.figure.scenario.scale {
-        let _ = writeln!(text, "Scaled: {}.\n", scale.note);
+/// The number of seeds of a figure's runs, or their range: `5`, `2 to 5`.
+fn seed_counts(scenario: &Scenario) -> String {
+    let counts: BTreeSet<usize> = seeds_of(scenario).values().map(BTreeSet::len).collect();
+    match (counts.first(), counts.last()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+        (_, most) => most.copied().unwrap_or_default().to_string(),
     }
-    let program = program();
-    let counts: BTreeSet<usize> = seeds_of(&reproduced.figure.scenario).values().map(BTreeSet::len).collect();
-    let seeds = match (counts.first(), counts.last()) {
-        (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
-        (_, most) => study::count(most.copied().unwrap_or_default(), "seed"),
+}
+
+/// Rows of a figure in the record.
+fn recorded_rows(reproduced: &Reproduced, args: &ReproduceArgs) -> FigureRecord {
+    let Reproduced { figure, judgements, trials, .. } = reproduced;
+    let (scenario, program, stem) = (&figure.scenario, program(), figure.names().1);
+    let seeds = seed_counts(scenario);
+    let scaled = scenario.scale.as_ref().map_or_else(String::new, |scale| scale.note.clone());
+    let in_paper = study::figure(scenario).unwrap_or_default();
+    let title = scenario.config.title.as_str();
+    let of_figure = [stem, &in_paper, title, &scaled, &seeds, &program.version, &program.engine].map(str::to_owned);
+    let claim = |it: &Judgement| {
+        let (verdict, seeds) = (it.verdict.name(), it.seeds.to_string());
+        [stem, &it.id, &it.text, &it.paper, &it.measured, verdict, &it.note, &seeds].map(str::to_owned).to_vec()
     };
-    let alone = if counts.first() == Some(&1) { " One seed gives no interval: the values decide." } else { "" };
-    let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.{alone}\n", program.version, program.engine);
-    text.push_str(&results_page::claims(&reproduced.judgements));
-    for table in &reproduced.tables {
-        let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
+    FigureRecord {
+        figure: of_figure.to_vec(),
+        claims: judgements.iter().map(claim).collect(),
+        causes: args.causes.then(|| causes::recorded_rows(figure, trials, &seeds)),
+        tables: recorded_tables(reproduced),
     }
-    if !reproduced.tables.is_empty() {
-        for line in &reproduced.windows {
-            let _ = writeln!(text, "* {}", results_page::cell(line));
+}
+
+/// Rows of a figure's tables: one per cell with a value, then the initial windows.
+fn recorded_tables(reproduced: &Reproduced) -> Vec<RecordRow> {
+    let mut rows = Vec::new();
+    for table in &reproduced.tables {
+        for cell in table.cells() {
+            let (value, note) = (&cell.value, cell.notes.join("; "));
+            let half = value.half.as_deref().unwrap_or_default();
+            let texts = [&table.title, cell.point, cell.scheme, cell.metric, &value.amount, half, value.unit, &note];
+            rows.push(texts.map(str::to_owned).to_vec());
         }
     }
-    let trials = causes::section(&reproduced.figure, &reproduced.trials, &seeds);
-    if !trials.is_empty() {
-        let _ = write!(text, "\n{trials}");
+    for (windows, scheme) in reproduced.windows.iter().flat_map(|it| it.schemes.iter().map(move |scheme| (it, scheme)))
+    {
+        rows.push([INITIAL_WINDOW, "", scheme, "", "", "", "", &windows.windows].map(str::to_owned).to_vec());
     }
-    (figure, text)
+    rows
 }
+
+/// The table of initial windows in a figure's record: their words are notes.
+const INITIAL_WINDOW: &str = "initial window";
 
 #[cfg(test)]
 mod tests {
@@ -659,12 +675,5 @@ mod tests {
     fn a_figure_is_named_by_its_beginning() {
         assert!(begins("uno/fig8-mixed", "uno/fig8") && begins("uno/fig1b", "uno/fig1") && begins("uno/fig8", "uno/"));
         assert!(!begins("uno/fig10", "uno/fig1") && !begins("uno/fig8", "un"));
-    }
-
-    #[test]
-    fn figures_are_in_the_order_of_their_numbers() {
-        let mut names = ["uno/fig10", "uno/fig9", "uno/fig1b", "uno/fig8-mixed"];
-        names.sort_by_key(|name| natural(name));
-        assert_eq!(names, ["uno/fig1b", "uno/fig8-mixed", "uno/fig9", "uno/fig10"]);
     }
 }

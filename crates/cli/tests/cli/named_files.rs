@@ -71,7 +71,7 @@ fn nothing_is_put_into_a_results_directory() {
         scratch.narrows(&format!("{writer} out/report.html")).fails(2, &["results directory"]);
     }
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny --markdown out/page.md").fails(2, &["`out/page.md`", "results directory"]);
+    scratch.narrows("reproduce tiny --results out/papers").fails(2, &["`out/papers`", "results directory"]);
     // The report itself is the report, whatever it is called by.
     let ran = scratch.narrows("report out --out ./out/report.html").ok();
     assert_eq!(ran.out, "wrote out/report.html\n");
@@ -198,7 +198,6 @@ fn options_of_files() -> std::collections::BTreeMap<(&'static str, &'static str)
         (("narrows-plot", "--out"), Use::Python),
         (("narrows-proxy-server", "--ticket"), Use::Kept),
         (("narrows-report", "--out"), Use::Output("report out --out ")),
-        (("narrows-reproduce", "--markdown"), Use::Output("reproduce tiny --markdown ")),
         (("narrows-score", "--save-baseline"), Use::Output("score out --save-baseline ")),
     ]);
     for traffic in ["chakra", "flows", "goal", "msccl", "netflow", "pcap", "simai"] {

@@ -76,7 +76,7 @@ fn recorded_and_worse() {
     papers(&scratch);
     let file = "papers/tiny/fig8-one.toml";
     let before = scratch.read(file);
-    let ran = scratch.narrows("reproduce tiny/fig8 --update-verdicts --markdown page.md").ok();
+    let ran = scratch.narrows("reproduce tiny/fig8 --update-verdicts --results papers").ok();
     assert!(ran.out.contains("1 figure, 3 claims: 1 reproduced, 1 direction only, 1 pending"), "{ran}");
     let after = scratch.read(file);
     // Nothing but the verdicts is new, and comments stay.
@@ -88,15 +88,13 @@ fn recorded_and_worse() {
     // The verdict of another scale is recorded next to it.
     scratch.narrows("reproduce tiny/fig8 --update-verdicts --scale paper --quiet").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
-    // One seed is enough there, and the page states that there was one.
+    // One seed is enough there, and the record states that there was one.
     scratch
-        .narrows("reproduce tiny/fig8 --update-verdicts --markdown one.md --scale paper --seeds 1 --quiet --out one")
+        .narrows("reproduce tiny/fig8 --update-verdicts --results one --scale paper --seeds 1 --quiet --out one-seed")
         .ok();
-    let page = scratch.read("one.md");
-    assert!(
-        page.contains("\nOf 1 seed, by Narrows ")
-            && page.contains(". One seed gives no interval: the values decide.\n")
-    );
+    let figures = scratch.read("one/tiny/results/paper/figures.csv");
+    assert!(figures.contains("\nfig8-one,Fig. 8,") && figures.contains(",,1,"), "{figures}");
+    assert!(scratch.read("one/tiny/results/paper/claims.csv").contains(",reproduced,,1\n"));
     scratch.narrows("reproduce tiny/fig8 --update-verdicts --seeds 1").fails(2, &["`quick`"]);
     // A person's comments next to a verdict stay, and so do line ends.
     let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
@@ -118,20 +116,26 @@ fn recorded_and_worse() {
     scratch.narrows("reproduce tiny/fig9 --update-verdicts --quiet").fails(2, &["fig9.toml", "[[claim]] tables"]);
     scratch.write(file, &after);
     std::fs::remove_file(scratch.path("papers/tiny/fig9.toml")).unwrap();
-    let page = scratch.read("page.md");
-    assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
-    // The section of another figure is added next to it.
+    let record = |file: &str| scratch.read(&format!("papers/tiny/results/quick/{file}.csv"));
+    let claims = record("claims");
+    assert!(claims.contains("\nfig8-one,fast,In a nanosecond | or so,1 ns,"), "{claims}");
+    assert!(claims.ends_with(",pending,needs coded flows,5\n"), "{claims}");
+    assert!(record("figures").contains("flows of 16 KiB instead of 64 KiB,5,"));
+    assert!(record("fig8-one").contains("\nCompletion times,,"));
+    assert!(!scratch.path("papers/tiny/results/quick/causes.csv").exists());
+    // The rows of another figure are added, and these stay.
     scratch.write("papers/tiny/fig10.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny/fig10 --quiet --markdown page.md").ok();
-    let both = scratch.read("page.md");
-    assert!(both.contains("2 figures, 3 claims: 1 reproduced") && both.contains("## tiny/fig10"), "{both}");
-    assert!(both.contains(page.split_once("## tiny/fig8").unwrap().1.trim_end()), "{both}");
-    // A pipe is not read, and gets the page once.
-    let piped = scratch.narrows("reproduce tiny --quiet --markdown /dev/stdout").ok();
-    assert_eq!(piped.out.matches("# What was reproduced").count(), 1, "{piped}");
-    assert!(piped.out.contains("## tiny/fig8-one") && piped.out.contains("## tiny/fig10"), "{piped}");
-    let refused = scratch.narrows("reproduce tiny/fig8 --quiet --markdown page.md --set stop=6us");
-    refused.fails(2, &["--markdown", "--set and --seed"]);
+    scratch.narrows("reproduce tiny/fig10 --quiet --results papers").ok();
+    assert_eq!(record("claims"), claims);
+    let figures = record("figures");
+    let names: Vec<&str> = figures.lines().map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(names, ["figure", "fig8-one", "fig10"]);
+    // Results are no figures.
+    let files = scratch.tree();
+    scratch.narrows("reproduce tiny/fig8 --quiet --results papers").ok();
+    assert_eq!(scratch.tree(), files);
+    let refused = scratch.narrows("reproduce tiny/fig8 --quiet --results papers --set stop=6us");
+    refused.fails(2, &["--results", "--set and --seed"]);
 
     // As recorded: success. Better than recorded: success. Worse than recorded: exit status 3, and the worse claims are
     // named.
@@ -175,20 +179,25 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     assert!(!without.contains("--scale:"), "{without}");
     scratch.write("papers/tiny/fig8-one.toml", &good);
     scratch.write("notes.md", "# Notes\n");
-    scratch.write(
-        "paper.md",
-        "# What was reproduced\n\nWritten by `narrows reproduce FIGURE --scale paper --markdown FILE`\n",
-    );
+    let verdicts = "figure,id,claim,paper,measured,verdict,note,seeds\nfig8-one,fast,t,1,2,proved,,5\n";
+    scratch.write("wrong/tiny/results/quick/claims.csv", verdicts);
+    scratch.write("other/tiny/results/quick/figures.csv", "# Notes\n");
     let before = scratch.tree();
     let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
     scratch.narrows("reproduce unno").fails(2, &known);
     scratch.narrows("reproduce papers/tiny/fig9.toml").fails(2, &["called `papers/tiny/fig9.toml`", "tiny/fig8-one"]);
     scratch.narrows("reproduce notes.md").fails(2, &["`notes.md`", "`papers`", "--papers", "narrows run"]);
     scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
-    scratch.narrows("reproduce tiny/fig8 --markdown no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
-    scratch.narrows("reproduce tiny/fig8 --markdown notes.md").fails(2, &["`notes.md`", "another file"]);
-    scratch.narrows("reproduce tiny/fig8 --markdown paper.md").fails(2, &["`paper.md`", "`quick`"]);
-    scratch.narrows("reproduce tiny/fig8 --markdown papers").fails(2, &["cannot write `papers`", "directory"]);
+    scratch
+        .narrows("reproduce tiny/fig8 --results notes.md")
+        .fails(2, &["cannot create `notes.md/tiny/results/quick`"]);
+    let wrong =
+        ["error: wrong/tiny/results/quick/claims.csv:2: verdict `proved`; expected one of: reproduced, ", "help: "];
+    scratch.narrows("reproduce tiny/fig8 --results wrong").fails(2, &wrong);
+    let other =
+        ["error: other/tiny/results/quick/figures.csv:1: found the columns `# Notes`; expected `figure,in_paper,"];
+    scratch.narrows("reproduce tiny/fig8 --results other").fails(2, &other);
+    scratch.narrows("reproduce tiny/fig8 --markdown page.md").fails(2, &["renamed to `--results`"]);
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);
 }
@@ -292,12 +301,12 @@ fn a_figure_with_seeds_of_its_own() {
     for few in ["[3]", "[1, 2, 3, 4]"] {
         with(few);
         let before = scratch.read(file);
-        for (option, keeps) in [("--update-verdicts", "--update-verdicts"), ("--markdown page.md", "--markdown")] {
+        for (option, keeps) in [("--update-verdicts", "--update-verdicts"), ("--results record", "--results")] {
             let ran = scratch.narrows(&format!("reproduce tiny {option} --out out"));
             ran.fails(2, &[keeps, file, "the run `dctcp` of claim `all-end` has", "5 or more are needed", "[grid]"]);
         }
         assert_eq!(scratch.read(file), before);
-        assert!(!scratch.path("out").exists() && !scratch.path("page.md").exists());
+        assert!(!scratch.path("out").exists() && !scratch.path("record/tiny/results/quick/claims.csv").exists());
     }
     with("[1, 1, 1, 1, 1]");
     scratch.narrows("reproduce tiny --update-verdicts --out out").fails(2, &[file, "`1` and `1` give the same run"]);
@@ -310,9 +319,9 @@ fn a_figure_with_seeds_of_its_own() {
     assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
     assert_eq!(json["figures"][0]["claims"][0]["seeds"], 2);
     with("[11, 12, 13, 14, 15]");
-    scratch.narrows("reproduce tiny --update-verdicts --markdown page.md --force").ok();
+    scratch.narrows("reproduce tiny --update-verdicts --results record --force").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"reproduced\" }"));
-    assert!(scratch.read("page.md").contains("Of 5 seeds, by Narrows"));
+    assert!(scratch.read("record/tiny/results/quick/figures.csv").contains(",5,"));
     // A variant that has fewer than the rest.
     let variant = "[variants.small]\nset = { \"traffic.0.size\" = \"1KiB\" }\ngrid = { seed = [11, 12] }\n";
     scratch.write(
@@ -340,36 +349,36 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     assert_eq!(scratch.read(file), edited);
 }
 
-/// A page that is edited while the runs go keeps its text, the new one is next to it, and giving the command again puts
-/// the section in.
+/// A record that others extend while the runs go keeps their rows. One that they broke stays as it is.
 #[test]
-fn a_page_that_changed_meanwhile_is_not_replaced() {
-    let scratch = Scratch::new("page-meanwhile");
+fn a_record_that_changed_meanwhile_keeps_its_rows() {
+    let scratch = Scratch::new("record-meanwhile");
     let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
     scratch.write("papers/tiny/fig8.toml", &format!("{}[scale.quick]\n{sizes}", ONE.trim_start()));
     scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
-    scratch.narrows("reproduce tiny/fig1 --quiet --out out --markdown page.md").ok();
-    let line = "reproduce tiny/fig8 --quiet --out out --markdown page.md";
-    let mut child = scratch.command(line.split(' ')).piped();
-    wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
-    let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
-    scratch.write("page.md", &edited);
-    let said = "error: cannot write `page.md`: it was created or changed meanwhile; what was written is in `";
-    let ran = ProgramRun::new(line, &child.output()).fails(2, &[said, "help: give the command again"]);
-    assert_eq!(scratch.read("page.md"), edited);
-    let left = ran.err.split('`').nth(3).unwrap();
-    assert!(std::fs::read_to_string(left).unwrap().contains("## tiny/fig8"), "{ran}");
-    let left = left.rsplit('/').next().unwrap();
-    let again = scratch.narrows(&line.replace(" --quiet", "")).ok();
-    again.says(&[
-        "10 of 10 runs finished before: kept",
-        &format!("`{left}` was left by a command that was stopped, or"),
-    ]);
-    let page = scratch.read("page.md");
-    assert!(
-        page.contains("## tiny/fig1") && page.contains("## tiny/fig8") && page.contains("## Notes\n\nmine"),
-        "{page}"
-    );
+    scratch.narrows("reproduce tiny/fig1 --quiet --out out --results papers").ok();
+    let (file, line) =
+        ("papers/tiny/results/quick/figures.csv", "reproduce tiny/fig8 --quiet --out out --results papers");
+    let before = scratch.read(file);
+    let meanwhile = |options: &str, text: &str| {
+        let line = format!("{line}{options}");
+        let mut child = scratch.command(line.split(' ')).piped();
+        wait_for(&mut child, "a run begins", || scratch.path("out/tiny/fig8/.next/runs").exists());
+        scratch.write(file, text);
+        ProgramRun::new(&line, &child.output())
+    };
+    let row = "fig20,,,,5,,\n";
+    meanwhile("", &format!("{before}{row}")).ok();
+    let both = scratch.read(file);
+    assert!(both.starts_with(&before) && both.contains("\nfig8,") && both.ends_with(row), "{both}");
+    let broken = format!("{before}fig20,5\n");
+    let said = ["figures.csv:3: found 2 fields; expected 7", "help: "];
+    meanwhile(" --force", &broken).fails(2, &said);
+    assert_eq!(scratch.read(file), broken);
+    scratch.narrows(line).fails(2, &said);
+    scratch.write(file, &before);
+    scratch.narrows(&line.replace(" --quiet", "")).ok().says(&["10 of 10 runs finished before: kept"]);
+    assert!(scratch.read(file).contains("\nfig8,"));
 }
 
 #[test]
@@ -381,15 +390,16 @@ fn averages_over_seeds() {
     let scenario = format!("{ONE}{grid}{table}[scale.quick]\n");
     scratch.write("papers/tiny/fig1.toml", &scenario);
     scratch.write("one.toml", &scenario);
-    let ran = scratch.narrows("reproduce tiny --markdown page.md").ok();
+    let ran = scratch.narrows("reproduce tiny --results papers").ok();
     for said in ["All flows", "All flows, small flows", "(deterministic)", "ends"] {
         assert!(ran.out.contains(said), "{said}: {ran}");
     }
-    let page = std::fs::read_to_string(scratch.path("page.md")).unwrap();
-    assert!(page.contains("### All flows\n\n|  | mean | ends |\n| --- | --- | --- |\n| "), "{page}");
+    let rows = scratch.read("papers/tiny/results/quick/fig1.csv");
+    assert!(rows.starts_with("table,point,scheme,metric,mean,half,unit,note\nAll flows,,"), "{rows}");
     // An incast that begins at once draws nothing.
-    assert!(page.contains(" (deterministic) | ") && !page.contains('±'), "{page}");
-    assert!(page.contains("\nsmall flows:\n") && !page.contains("FCT p99"), "{page}");
+    assert!(rows.contains(",mean,") && rows.contains(",,us,deterministic\n"), "{rows}");
+    assert!(rows.contains("\nAll flows,small flows,") && !rows.contains("FCT p99"), "{rows}");
+    assert!(rows.contains("\ninitial window,,"), "{rows}");
     assert!(scratch.narrows("run one.toml").ok().out.contains("All flows, small flows"));
     let report = std::fs::read_to_string(scratch.path("out/reproduce/quick/tiny/fig1/report.html")).unwrap();
     assert!(report.contains("section-averages") && report.contains("small flows"));
@@ -451,7 +461,7 @@ fn suspected_causes_are_tried() {
     // Without --causes nothing of it is run.
     scratch.narrows("reproduce tiny --quiet").ok();
     assert!(!scratch.path("out/reproduce/quick/causes").exists());
-    let ran = scratch.narrows("reproduce tiny --causes --update-verdicts --markdown page.md").ok();
+    let ran = scratch.narrows("reproduce tiny --causes --update-verdicts --results papers").ok();
     assert!(ran.out.contains("slow-links: port.buffer = 64KiB") && ran.out.contains("refuted"), "{ran}");
     let causes = "out/reproduce/quick/causes/tiny/fig8-one";
     assert!(scratch.path(&format!("{causes}/slow-links/report.html")).is_file(), "{ran}");
@@ -459,15 +469,12 @@ fn suspected_causes_are_tried() {
     let kept: Vec<&str> = recorded.lines().filter(|line| !line.starts_with("recorded = ")).collect();
     assert_eq!(kept, before.lines().collect::<Vec<_>>());
     assert!(recorded.contains(r#"recorded = { quick = { fast = "refuted" } }"#), "{recorded}");
-    let page = scratch.read("page.md");
-    let row = "| In a nanosecond \\| or so | The paper's clock \\| is slower | `port.buffer = 64KiB` | ";
-    assert!(page.contains(row), "{page}");
-    let head = "Of the 1 claims in direction only or not reproduced, 0 have a cause that is shown, 0 one that is shown in part, 1 were \
-                tried and are unexplained, and 0 were not tried.";
-    assert!(page.contains(head), "{page}");
-    // The table stays where the claims are judged without causes.
-    scratch.narrows("reproduce tiny --quiet --markdown page.md").ok();
-    assert_eq!(scratch.read("page.md"), page);
+    let causes = scratch.read("papers/tiny/results/quick/causes.csv");
+    let row = "\nfig8-one,fast,slow-links,The paper's clock | is slower,port.buffer = 64KiB,";
+    assert!(causes.contains(row) && causes.lines().count() == 4, "{causes}");
+    // Trials stay where the claims are judged without causes.
+    scratch.narrows("reproduce tiny --quiet --results papers").ok();
+    assert_eq!(scratch.read("papers/tiny/results/quick/causes.csv"), causes);
     let ran = scratch.narrows("reproduce tiny --causes --json").ok().json();
     let trials = ran["figures"][0]["causes"].as_array().unwrap();
     let named: Vec<_> =

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::claims::possible::{MetricNames, dimension};
 use crate::claims::{EvalError, Expr, ParseError, Runs, class_text, expression_of_a_run, is_of_few, value};
 use crate::mean::Mean;
+use crate::quantity::WrittenValue;
 use crate::stats::FEW;
 use crate::store::RunResults;
 use crate::summary::is_deterministic;
@@ -384,36 +385,43 @@ impl SchemeAverages {
     }
 }
 
-impl AveragesTable {
-    /// Returns the parts as Markdown: a table under each point, with the best of each column in bold.
-    pub fn markdown(&self) -> String {
-        let clean = |text: &str| text.replace('|', "\\|");
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = String::new();
-        for part in &self.parts {
-            if !part.point.is_empty() {
-                text.extend(["\n", &part.point, ":\n"]);
-            }
-            let head = std::iter::once(String::new()).chain(self.columns.iter().map(|column| clean(column)));
-            text.extend(["\n", &line(head.collect()), &line(vec!["---".to_owned(); self.columns.len() + 1])]);
-            for (index, row) in part.rows.iter().enumerate() {
-                let cells = row.cells.iter().zip(&part.best).map(|(cell, best)| {
-                    let shown = cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string());
-                    if *best == Some(index) { format!("**{shown}**") } else { shown }
-                });
-                text.push_str(&line(std::iter::once(clean(&row.name())).chain(cells).collect()));
-            }
-        }
-        if self.has_few() {
-            text.extend(["\n", &explain_few(), ".\n"]);
-        }
-        text
-    }
+/// A cell of a table, as a record of results has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordedCell<'a> {
+    /// The point of the grid; empty without a grid.
+    pub point: &'a str,
+    /// The scheme's display name.
+    pub scheme: &'a str,
+    /// The column's label.
+    pub metric: &'a str,
+    /// The mean over seeds with its interval.
+    pub value: WrittenValue,
+    /// Remarks: `deterministic`, `best`, `p99 of few`, `2 of 5 seeds`.
+    pub notes: Vec<String>,
+}
 
-    /// Returns true if a cell has [`FEW_SIGN`].
-    pub fn has_few(&self) -> bool {
-        let mut cells = self.parts.iter().flat_map(|part| &part.rows).flat_map(|row| row.cells.iter().flatten());
-        cells.any(|cell| cell.is_of_few)
+impl AveragesTable {
+    /// Returns the cells that have a value: points, their schemes, and the columns of each in order.
+    pub fn cells(&self) -> Vec<RecordedCell<'_>> {
+        let mut cells = Vec::new();
+        for part in &self.parts {
+            for (index, row) in part.rows.iter().enumerate() {
+                for (metric, (cell, &best)) in self.columns.iter().zip(row.cells.iter().zip(&part.best)) {
+                    let Some(cell) = cell else { continue };
+                    let Mean { count, missing, .. } = cell.of;
+                    let notes = [
+                        row.deterministic.then(|| "deterministic".to_owned()),
+                        (best == Some(index)).then(|| "best".to_owned()),
+                        cell.is_of_few.then(|| "p99 of few".to_owned()),
+                        (missing > 0).then(|| format!("{count} of {} seeds", count + missing)),
+                    ];
+                    let notes = notes.into_iter().flatten().collect();
+                    let value = cell.of.written();
+                    cells.push(RecordedCell { point: &part.point, scheme: &row.label, metric, value, notes });
+                }
+            }
+        }
+        cells
     }
 }
 
@@ -422,6 +430,15 @@ mod tests {
     use super::*;
     use crate::testbed;
     use serde_json::json;
+
+    /// The cells of a table, one per line.
+    fn shown(table: &AveragesTable) -> String {
+        let line = |it: RecordedCell<'_>| {
+            let half = it.value.half.map_or_else(String::new, |half| format!(" ± {half}"));
+            format!("{}|{}|{}|{}{half}|{}\n", it.point, it.scheme, it.metric, it.value.amount, it.notes.join("; "))
+        };
+        table.cells().into_iter().map(line).collect()
+    }
 
     fn table(columns: &serde_json::Value) -> Result<TableSpec, TableError> {
         TableSpec::from_json(&json!({ "title": "T", "columns": columns }))
@@ -456,17 +473,16 @@ mod tests {
             (first, made.parts[0].best[0], made.parts[1].best[0]),
             (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
         );
-        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 13 |\n| B | **1 ± 0** |\n\
-                        \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
-        assert_eq!(made.markdown(), expected);
+        let expected = "load = 0.4|A|lost||4 ± 13|\nload = 0.4|B|lost||1 ± 0|best\nload = 0.8|A|lost||1|\n";
+        assert_eq!(shown(&made), expected);
         // Where seeds change nothing, there is no interval.
         let mut same = [at("a", 0.4, 1, 3), at("a", 0.4, 2, 3), at("a", 0.4, 3, 3)];
         for run in &mut same {
             run.summary.network.timeouts = 0;
         }
         let made = table(&json!([{ "label": "lost", "value": "network.drops" }])).unwrap();
-        assert!(made.of(&same).markdown().contains("| A (deterministic) | 3 |"), "{}", made.of(&same).markdown());
-        assert!(made.of(&same[..1]).markdown().contains("| A | 3 |"));
+        assert_eq!(shown(&made.of(&same)), "load = 0.4|A|lost|3|deterministic\n");
+        assert_eq!(shown(&made.of(&same[..1])), "load = 0.4|A|lost|3|\n");
         let column = json!([{ "label": "lost", "value": "network.drops" }]);
         let points = |more: serde_json::Value| {
             let mut spec = json!({ "title": "T", "columns": column });
@@ -489,7 +505,7 @@ mod tests {
         let run = testbed::results();
         let cell = |metric: &str| {
             let made = table(&json!([{ "label": "x", "value": metric }])).unwrap().of(std::slice::from_ref(&run));
-            (made.parts[0].rows[0].cells[0].unwrap().to_string(), made.markdown().contains("fewer than 100 values"))
+            (made.parts[0].rows[0].cells[0].unwrap().to_string(), shown(&made).contains("p99 of few"))
         };
         let (p99, legend) = cell("it.small.slowdown.p99");
         assert!(p99.ends_with(FEW_SIGN) && legend, "{p99}");
@@ -501,9 +517,9 @@ mod tests {
         let mut many = run.clone();
         many.summary.flows.sizes.0[0].1.completed = 100;
         let made = table(&json!([{ "label": "x", "value": "p99(small.slowdown)" }])).unwrap();
-        assert!(!made.of(&[many.clone()]).markdown().contains('?'));
+        assert!(!shown(&made.of(&[many.clone()])).contains("few"));
         // One run of few is enough.
-        assert!(made.of(&[many, run.clone()]).markdown().contains(FEW_SIGN));
+        assert!(shown(&made.of(&[many, run.clone()])).contains("few"));
     }
 
     #[test]

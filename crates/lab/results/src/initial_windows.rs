@@ -13,6 +13,12 @@ pub struct InitialWindows {
     pub windows: String,
 }
 
+impl std::fmt::Display for InitialWindows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "initial window of {}: {}", self.schemes.join("; "), self.windows)
+    }
+}
+
 /// Initial windows of the schemes, over all points and seeds of each. Empty where results do not have them.
 pub fn initial_windows<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<InitialWindows> {
     let mut schemes: Vec<(String, Vec<(Class, ClassConditions)>)> = Vec::new();
@@ -52,8 +58,7 @@ const MAX_LOADED_LINKS: usize = 4;
 
 /// Initial windows of the schemes, a line for those that begin alike.
 pub fn initial_window_lines<'a>(runs: impl IntoIterator<Item = &'a RunResults>) -> Vec<String> {
-    let line = |it: InitialWindows| format!("initial window of {}: {}", it.schemes.join("; "), it.windows);
-    initial_windows(runs).into_iter().map(line).collect()
+    initial_windows(runs).iter().map(InitialWindows::to_string).collect()
 }
 
 /// Bandwidth-delay products and the most loaded links of all runs, a line each.

@@ -52,6 +52,7 @@ pub use input::{
 pub use mean::Mean;
 pub use ordered::Ordered;
 pub use point_keys::{Lookup, find_run};
+pub use quantity::WrittenValue;
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;
 

@@ -1,6 +1,6 @@
 //! Means over seeds, with their confidence intervals.
 
-use crate::quantity::{Dimension, DimensionedValue};
+use crate::quantity::{Dimension, DimensionedValue, WrittenValue};
 
 /// A mean over seeds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,6 +43,11 @@ impl Mean {
 }
 
 impl Mean {
+    /// The mean and its interval as tables write them, in parts.
+    pub fn written(&self) -> WrittenValue {
+        self.mean.written(self.margin)
+    }
+
     /// A plain number in per cent; anything else in its unit.
     pub(crate) fn in_percent(mut self) -> String {
         if self.mean.dimension != Dimension::NUMBER {

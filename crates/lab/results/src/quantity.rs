@@ -165,29 +165,84 @@ impl DimensionedValue {
     /// An interval that is too narrow for that, because the value would have more than [`MAX_DIGITS`] digits, has a unit of its
     /// own behind the value's four digits: `697.9 ms ± 720 ns`. One of no width is `± 0`.
     pub(crate) fn within(&self, margin: f64) -> String {
+        let rounded = self.rounded(margin);
+        let behind = |unit: &str| if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        match rounded.own_unit {
+            Some(unit) => format!("{self} ± {}{}", rounded.half, behind(unit)),
+            None => format!("{} ± {}{}", rounded.amount, rounded.half, behind(rounded.unit)),
+        }
+    }
+
+    /// The value, its unit and half of its confidence interval as [`Self::within`] rounds them, each by itself and in the
+    /// value's unit.
+    pub(crate) fn written(&self, margin: Option<f64>) -> WrittenValue {
+        let alone = |value: &Self| {
+            let unit = value.unit().map_or("", |(_, unit)| unit);
+            let text = value.to_string();
+            (text.strip_suffix(unit).unwrap_or(&text).trim_end().to_owned(), unit)
+        };
+        let Some(margin) = margin.filter(|margin| margin.is_finite()) else {
+            let (amount, unit) = if self.amount.is_finite() { alone(self) } else { (self.to_string(), "") };
+            return WrittenValue { amount, half: None, unit };
+        };
+        let rounded = self.rounded(margin);
+        let Some(own_unit) = rounded.own_unit else {
+            return WrittenValue { amount: rounded.amount, half: Some(rounded.half), unit: rounded.unit };
+        };
+        let (amount, unit) = alone(self);
+        let half = if own_unit == unit {
+            rounded.half
+        } else {
+            let half = margin / self.unit().map_or(1.0, |(scale, _)| scale);
+            to_place(half, last_place(half))
+        };
+        WrittenValue { amount, half: Some(half), unit }
+    }
+
+    /// Rounds both for [`Self::within`].
+    fn rounded(&self, margin: f64) -> RoundedInterval {
         let of = |amount| Self { amount, ..*self };
         let (scale, unit) = of(self.amount.abs().max(margin)).unit().unwrap_or((1.0, ""));
-        let space = if unit.is_empty() { "" } else { " " };
         let (amount, half) = (self.amount / scale, margin / scale);
         if margin <= 0.0 {
-            return format!("{} ± 0{space}{unit}", digits(amount));
+            return RoundedInterval { amount: digits(amount), unit, half: "0".to_owned(), own_unit: None };
         }
         let last = last_place(half);
         let is_long = magnitude(amount) - last >= MAX_DIGITS;
         // Whole numbers that no larger unit shortens are in full.
         let is_whole = amount.abs() >= 1_000.0 && half >= 1.0;
         if is_long && !is_whole {
-            let (scale, unit) = of(margin).unit().unwrap_or((1.0, ""));
+            let (scale, own_unit) = of(margin).unit().unwrap_or((1.0, ""));
             let half = margin / scale;
-            if !unit.is_empty() && half < MIN_HALF {
-                return self.within(0.0);
+            if !own_unit.is_empty() && half < MIN_HALF {
+                return self.rounded(0.0);
             }
-            let space = if unit.is_empty() { "" } else { " " };
-            return format!("{self} ± {}{space}{unit}", two_digits(half));
+            return RoundedInterval { amount: String::new(), unit, half: two_digits(half), own_unit: Some(own_unit) };
         }
         let last = if is_long { last.max(0) } else { last };
-        format!("{} ± {}{space}{unit}", to_place(amount, last), to_place(half, last))
+        RoundedInterval { amount: to_place(amount, last), unit, half: to_place(half, last), own_unit: None }
     }
+}
+
+/// A rounded value and half of its interval.
+struct RoundedInterval {
+    /// In `unit`; empty if the interval has a unit of its own.
+    amount: String,
+    unit: &'static str,
+    /// In `own_unit`, or else in `unit`.
+    half: String,
+    own_unit: Option<&'static str>,
+}
+
+/// A value as tables write it, in parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenValue {
+    /// The rounded value; `never` for an endless time.
+    pub amount: String,
+    /// Half of its 95 % confidence interval, in the same unit; none of a single value.
+    pub half: Option<String>,
+    /// The unit of both; empty for plain numbers.
+    pub unit: &'static str,
 }
 
 /// Most significant digits of a mean with its confidence interval.
@@ -306,6 +361,30 @@ mod tests {
         }
         assert_eq!(Unit::from_name("µs"), Unit::from_name("us"));
         assert_eq!(Unit::from_name("m"), None);
+    }
+
+    #[test]
+    fn a_value_is_written_in_parts() {
+        let written = |value: DimensionedValue, margin: Option<f64>| {
+            let WrittenValue { amount, half, unit } = value.written(margin);
+            format!("{amount}|{}|{unit}", half.unwrap_or_else(|| "-".to_owned()))
+        };
+        let cases = [
+            (DimensionedValue::ns(1_500_333.3), Some(3_800.0), "1.5003|0.0038|ms"),
+            (DimensionedValue::number(158_637.0), Some(21_165.0), "159000|21000|"),
+            (DimensionedValue::bytes(1_050_000.0), Some(96.0), "1.05|0.000012|MB"),
+            (DimensionedValue::ns(697_941_880.0), Some(720.0), "697.9|0.00072|ms"),
+            (DimensionedValue::number(0.998_2), Some(1.23e-6), "0.9982|1.2e-6|"),
+            (DimensionedValue::ns(1_050.0), Some(0.000_1), "1.05|0|us"),
+            (DimensionedValue::ns(999_960.0), Some(12_000.0), "1000|12|us"),
+            (DimensionedValue::bps(95_238_095_238.0), None, "95.24|-|Gbps"),
+            (DimensionedValue::ns(f64::INFINITY), None, "never|-|"),
+            (DimensionedValue::ns(f64::INFINITY), Some(f64::NAN), "never|-|"),
+            (DimensionedValue::number(3.0), None, "3|-|"),
+        ];
+        for (value, margin, parts) in cases {
+            assert_eq!(written(value, margin), parts);
+        }
     }
 
     #[test]

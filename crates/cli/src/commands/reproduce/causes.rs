@@ -1,7 +1,6 @@
 //! `narrows reproduce --causes`: claims judged again with one thing of the set-up changed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use results::claims::suspects::{SuspectTrial, TrialOutcome, tried};
 use results::claims::{Claim, Runs, name_in_claims};
@@ -12,7 +11,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 use super::{Figure, finished, seeds_of};
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{CommandFailure, tell};
-use crate::results_page::{HEADING, TRIALS, cell};
+use crate::record::RecordRow;
 use crate::sheet::{self, Datum, Sheet, SheetRow};
 
 /// A suspected cause of a figure's file.
@@ -118,14 +117,17 @@ fn names(runs: &[RunResults]) -> Vec<String> {
     runs.iter().map(|run| name_in_claims(&run.summary.run, run.summary.seed)).collect()
 }
 
+/// Returns the removed share of the shortfall where that adds information.
+fn removed(trial: &SuspectTrial) -> Option<f64> {
+    let adds = matches!(trial.outcome, TrialOutcome::InPart | TrialOutcome::Undecided | TrialOutcome::Refuted);
+    trial.removed.filter(|&share| adds && share > 0.0)
+}
+
 /// Returns the outcome, with the removed share of the shortfall where that adds information.
 fn said(trial: &SuspectTrial) -> String {
-    match trial
-        .removed
-        .filter(|_| matches!(trial.outcome, TrialOutcome::InPart | TrialOutcome::Undecided | TrialOutcome::Refuted))
-    {
-        Some(share) if share > 0.0 => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),
-        _ => trial.outcome.to_string(),
+    match removed(trial) {
+        Some(share) => format!("{}, {:.0} % of the shortfall removed", trial.outcome, share * 100.0),
+        None => trial.outcome.to_string(),
     }
 }
 
@@ -181,26 +183,29 @@ pub(super) fn described(figure: &Figure, trials: &[SuspectTrial], scale: Scale) 
     format!("{table}\n")
 }
 
-/// The trials in a section of the page; nothing where there are none.
-pub(super) fn section(figure: &Figure, trials: &[SuspectTrial], seeds: &str) -> String {
-    if trials.is_empty() {
-        return String::new();
-    }
+/// Rows of the trials in a figure's record, all with the same seeds.
+pub(super) fn recorded_rows(figure: &Figure, trials: &[SuspectTrial], seeds: &str) -> Vec<RecordRow> {
     let engine = study::program().engine;
-    let mut text = format!("{HEADING}\nOf {seeds}, by engine {engine}.\n\n{TRIALS}");
-    for trial in trials {
-        let Some(suspect) = figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause) else { continue };
-        let cells = [
-            trial.before.text.as_str(),
-            &suspect.cause.text,
-            &format!("`{}`", suspect.cause.change()),
-            &trial.before.measured,
-            &trial.after.measured,
-            &said(trial),
+    let row = |trial: &SuspectTrial| {
+        let cause = &figure.suspects.iter().find(|suspect| suspect.cause.id == trial.cause)?.cause;
+        let removed = removed(trial).map_or_else(String::new, |share| format!("{:.0}", share * 100.0));
+        let (before, after) = (&trial.before, &trial.after);
+        let texts = [
+            figure.names().1,
+            &before.id,
+            &trial.cause,
+            &cause.text,
+            &cause.change(),
+            &before.measured,
+            &after.measured,
+            trial.outcome.name(),
+            &removed,
+            seeds,
+            &engine,
         ];
-        let _ = writeln!(text, "| {} |", cells.map(cell).join(" | "));
-    }
-    text
+        Some(texts.map(str::to_owned).to_vec())
+    };
+    trials.iter().filter_map(row).collect()
 }
 
 /// Writes the outcomes into the `[[cause]]` tables of a file, as the recorded ones of a scale.

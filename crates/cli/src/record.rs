@@ -1,0 +1,371 @@
+//! Record of reproduced figures: CSV files in `PAPER/results/SCALE` of a directory of papers.
+//!
+//! `figures.csv`, `claims.csv` and `causes.csv` have rows of all figures, and each figure has a file of its tables with
+//! a row per cell. A figure's rows are replaced when that figure is run again; other rows stay as they are.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use files::{AtomicFile, FileIdentity, SizeLimit};
+use results::claims::Verdict;
+use results::claims::suspects::TrialOutcome;
+
+use crate::exit::CommandFailure;
+use crate::named_file::tell_of_leftovers;
+
+/// A file of a record.
+const FILE: SizeLimit = SizeLimit { what: "a file of recorded results", mib: 64 };
+
+/// The folder of a paper's record, next to its scenario files.
+const FOLDER: &str = "results";
+
+/// Kind of a file in a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordKind {
+    /// A row per figure: what it is, what was scaled, seeds, version.
+    Figures,
+    /// A row per claim.
+    Claims,
+    /// A row per claim and suspected cause.
+    Causes,
+    /// One figure's tables: a row per cell.
+    Tables,
+}
+
+impl RecordKind {
+    /// The files with rows of all figures.
+    pub(crate) const SHARED: [Self; 3] = [Self::Figures, Self::Claims, Self::Causes];
+
+    pub(crate) const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Figures => &["figure", "in_paper", "title", "scaled", "seeds", "version", "engine"],
+            Self::Claims => &["figure", "id", "claim", "paper", "measured", "verdict", "note", "seeds"],
+            Self::Causes => &[
+                "figure",
+                "claim",
+                "cause",
+                "text",
+                "change",
+                "measured",
+                "with_change",
+                "outcome",
+                "removed_percent",
+                "seeds",
+                "engine",
+            ],
+            Self::Tables => &["table", "point", "scheme", "metric", "mean", "half", "unit", "note"],
+        }
+    }
+
+    /// Stem of the file's name; none of a figure's own file.
+    pub(crate) const fn stem(self) -> Option<&'static str> {
+        match self {
+            Self::Figures => Some("figures"),
+            Self::Claims => Some("claims"),
+            Self::Causes => Some("causes"),
+            Self::Tables => None,
+        }
+    }
+
+    /// Returns the accepted values of a column; none if it takes any text.
+    fn accepted(self, column: &str) -> Option<Vec<&'static str>> {
+        match (self, column) {
+            (Self::Claims, "verdict") => Some(Verdict::ALL.map(Verdict::name).to_vec()),
+            (Self::Causes, "outcome") => Some(TrialOutcome::ALL.map(TrialOutcome::name).to_vec()),
+            _ => None,
+        }
+    }
+}
+
+/// A row: one text per column of its kind.
+pub(crate) type RecordRow = Vec<String>;
+
+/// Returns the value of a row's column; empty if its kind has no such column.
+pub(crate) fn field<'a>(kind: RecordKind, row: &'a [String], column: &str) -> &'a str {
+    let place = kind.columns().iter().position(|&known| known == column);
+    place.and_then(|place| row.get(place)).map_or("", String::as_str)
+}
+
+/// The record of one figure.
+pub(crate) struct FigureRecord {
+    /// Row of `figures.csv`.
+    pub(crate) figure: RecordRow,
+    /// Rows of `claims.csv`.
+    pub(crate) claims: Vec<RecordRow>,
+    /// Rows of `causes.csv`; none if no cause was tried: recorded ones stay.
+    pub(crate) causes: Option<Vec<RecordRow>>,
+    /// Rows of the figure's own file.
+    pub(crate) tables: Vec<RecordRow>,
+}
+
+/// The folder of a paper's record at a scale.
+pub(crate) struct RecordFolder(PathBuf);
+
+impl RecordFolder {
+    /// The folder in a directory of papers. `paper` and `scale` are names.
+    pub(crate) fn new(papers: &Path, paper: &str, scale: &str) -> Self {
+        Self(papers.join(paper).join(FOLDER).join(scale))
+    }
+
+    fn path(&self, kind: RecordKind, figure: &str) -> PathBuf {
+        self.0.join(format!("{}.csv", kind.stem().unwrap_or(figure)))
+    }
+
+    /// Checks that the rows of a figure can be replaced, and changes nothing but to make the folder.
+    ///
+    /// # Errors
+    /// If a file there is not of its kind or cannot be written, or the figure has the name of a shared file.
+    pub(crate) fn check(&self, figure: &str) -> Result<(), CommandFailure> {
+        if let Some(taken) = RecordKind::SHARED.into_iter().find(|kind| kind.stem() == Some(figure)) {
+            return Err(CommandFailure::Input(format!(
+                "error: --results: a figure `{figure}` would be recorded in `{}`, which has rows of all figures\nhelp: rename \
+                 its scenario file; reserved names: {}",
+                self.path(taken, figure).display(),
+                RecordKind::SHARED.map(|kind| format!("{}.toml", kind.stem().unwrap_or_default())).join(", ")
+            )));
+        }
+        std::fs::create_dir_all(&self.0).map_err(|error| CommandFailure::file("create", &self.0, &error))?;
+        for kind in RecordKind::SHARED.into_iter().chain([RecordKind::Tables]) {
+            let path = self.path(kind, figure);
+            RecordFile::read(&path, kind)?;
+            files::writable(&path)?;
+            tell_of_leftovers(&path);
+        }
+        Ok(())
+    }
+
+    /// Replaces the rows of a figure. Each file is replaced as a whole, after all of them were read.
+    ///
+    /// # Errors
+    /// If a file is not of its kind, cannot be written, or was changed by others meanwhile.
+    pub(crate) fn put(&self, figure: &str, record: FigureRecord) -> Result<(), CommandFailure> {
+        let mut shared = [Some(vec![record.figure]), Some(record.claims), record.causes].into_iter();
+        let mut changed = Vec::new();
+        for kind in RecordKind::SHARED {
+            let Some(rows) = shared.next().flatten() else { continue };
+            let mut file = RecordFile::read(&self.path(kind, figure), kind)?;
+            file.rows.retain(|row| row.first().is_none_or(|of| of != figure));
+            file.rows.extend(rows);
+            file.rows.sort_by_key(|row| natural(row.first().map_or("", String::as_str)));
+            changed.push(file);
+        }
+        let mut tables = RecordFile::read(&self.path(RecordKind::Tables, figure), RecordKind::Tables)?;
+        tables.rows = record.tables;
+        changed.push(tables);
+        changed.iter().try_for_each(RecordFile::write)
+    }
+
+    /// Reads a file with rows of all figures; empty if it does not exist.
+    ///
+    /// # Errors
+    /// If the file is not of this kind.
+    pub(crate) fn rows(&self, kind: RecordKind) -> Result<Vec<RecordRow>, CommandFailure> {
+        Ok(RecordFile::read(&self.path(kind, ""), kind)?.rows)
+    }
+}
+
+/// Returns the papers with a record in a directory of papers, sorted by name.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn recorded_papers(papers: &Path) -> Result<Vec<String>, CommandFailure> {
+    let entries = std::fs::read_dir(papers).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| CommandFailure::file("read", papers, &error))?;
+    let has_record = |entry: &std::fs::DirEntry| entry.path().join(FOLDER).is_dir();
+    let named = entries.iter().filter(|entry| has_record(entry)).map(std::fs::DirEntry::file_name);
+    let mut names: Vec<String> = named.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Orders `fig9` before `fig10`.
+pub(crate) fn natural(name: &str) -> (String, u32, String) {
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let rest = &name[start..];
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+}
+
+/// A file of a record as it was read.
+struct RecordFile {
+    path: PathBuf,
+    kind: RecordKind,
+    rows: Vec<RecordRow>,
+    /// The file that was read: no other one is replaced.
+    of: FileIdentity,
+}
+
+impl RecordFile {
+    /// Reads a file, if it exists.
+    fn read(path: &Path, kind: RecordKind) -> Result<Self, CommandFailure> {
+        let of = FileIdentity::of(path);
+        let text = match files::text(path, FILE) {
+            Err(error) if error.is_missing() => String::new(),
+            text => text?,
+        };
+        let rows = parsed(&text, kind).map_err(|fault| {
+            CommandFailure::Input(format!(
+                "error: {}:{}: {}\nhelp: correct the file or remove it; `narrows reproduce FIGURE --results DIR` writes it again",
+                path.display(),
+                fault.line,
+                fault.what
+            ))
+        })?;
+        Ok(Self { path: path.to_path_buf(), kind, rows, of })
+    }
+
+    /// Writes the file in the place of the one that was read. A file without rows is not made.
+    fn write(&self) -> Result<(), CommandFailure> {
+        if self.rows.is_empty() && !self.path.exists() {
+            return Ok(());
+        }
+        let text = self.text().map_err(anyhow::Error::from)?;
+        let write = || {
+            let mut draft = AtomicFile::replacing(&self.path, self.of)?;
+            draft.write_all(text.as_bytes())?;
+            draft.put()
+        };
+        write().map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => CommandFailure::Input(format!(
+                "error: cannot write `{}`: {error}\nhelp: repeat the command: it replaces its rows in the current file, and keeps \
+                 finished runs",
+                self.path.display()
+            )),
+            _ => CommandFailure::file("write", &self.path, &error),
+        })
+    }
+
+    fn text(&self) -> Result<String, csv::Error> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(self.kind.columns())?;
+        for row in &self.rows {
+            // A row is a line.
+            writer.write_record(row.iter().map(|text| text.replace(['\n', '\r'], " ")))?;
+        }
+        let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A wrong line of a file.
+#[derive(Debug)]
+struct LineFault {
+    line: u64,
+    /// The value and what is accepted.
+    what: String,
+}
+
+/// Reads the rows of a file's text; none of an empty file.
+fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineFault> {
+    let columns = kind.columns();
+    let mut rows = Vec::new();
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    for (number, record) in reader.records().enumerate() {
+        let record = record.map_err(|error| LineFault {
+            line: error.position().map_or(1, csv::Position::line),
+            what: format!("{error}; expected CSV"),
+        })?;
+        let line = record.position().map_or(1, csv::Position::line);
+        let row: RecordRow = record.iter().map(str::to_owned).collect();
+        if number == 0 {
+            if row != columns {
+                let what = format!("found the columns `{}`; expected `{}`", row.join(","), columns.join(","));
+                return Err(LineFault { line, what });
+            }
+            continue;
+        }
+        if row.len() != columns.len() {
+            let what = format!("found {}; expected {}", study::count(row.len(), "field"), columns.len());
+            return Err(LineFault { line, what });
+        }
+        for (column, value) in columns.iter().zip(&row) {
+            if let Some(known) = kind.accepted(column).filter(|known| !known.contains(&value.as_str())) {
+                let what = format!("{column} `{value}`; expected one of: {}", known.join(", "));
+                return Err(LineFault { line, what });
+            }
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(figure: &str, id: &str, verdict: &str) -> RecordRow {
+        [figure, id, "a, \"b\"\nc", "2", "1 ± 0.5", verdict, "", "5"].map(str::to_owned).to_vec()
+    }
+
+    fn record(figure: &str, ids: &[&str], causes: Option<Vec<RecordRow>>) -> FigureRecord {
+        let mut of = vec![String::new(); RecordKind::Figures.columns().len()];
+        figure.clone_into(&mut of[0]);
+        let claims = ids.iter().map(|id| claim(figure, id, "reproduced")).collect();
+        let tables = vec![["T", "", "a", "FCT", "1", "", "ms", ""].map(str::to_owned).to_vec()];
+        FigureRecord { figure: of, claims, causes, tables }
+    }
+
+    #[test]
+    fn figures_are_in_the_order_of_their_numbers() {
+        let mut names = ["uno/fig10", "uno/fig9", "uno/fig1b", "uno/fig8-mixed"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["uno/fig1b", "uno/fig8-mixed", "uno/fig9", "uno/fig10"]);
+    }
+
+    #[test]
+    fn a_figures_rows_are_replaced_and_others_stay() {
+        let papers = std::env::temp_dir().join(format!("narrows-record-{}", std::process::id()));
+        let folder = RecordFolder::new(&papers, "p", "quick");
+        folder.check("fig10").unwrap();
+        folder.put("fig10", record("fig10", &["z", "a"], None)).unwrap();
+        let cause = RecordKind::Causes.columns().iter().map(|column| match *column {
+            "figure" => "fig9".to_owned(),
+            "outcome" => "shown".to_owned(),
+            _ => String::new(),
+        });
+        folder.put("fig9", record("fig9", &["b"], Some(vec![cause.collect()]))).unwrap();
+        let ids = || {
+            let rows = folder.rows(RecordKind::Claims).unwrap();
+            rows.iter().map(|row| format!("{}/{}", row[0], row[1])).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(), ["fig9/b", "fig10/z", "fig10/a"]);
+        let path = papers.join("p/results/quick/claims.csv");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("fig9,b,\"a, \"\"b\"\" c\",2,1 ± 0.5,reproduced,,5\n"), "{text}");
+        // Equal records are equal bytes. Causes stay unless they were tried.
+        folder.put("fig9", record("fig9", &["b"], None)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(folder.rows(RecordKind::Causes).unwrap().len(), 1);
+        folder.put("fig9", record("fig9", &[], Some(Vec::new()))).unwrap();
+        assert_eq!(
+            (ids(), folder.rows(RecordKind::Causes).unwrap().len()),
+            (vec!["fig10/z".into(), "fig10/a".into()], 0)
+        );
+        assert!(
+            folder.check("claims").unwrap_err().to_string().contains("reserved names: figures.toml, claims.toml")
+        );
+        assert_eq!(recorded_papers(&papers).unwrap(), ["p"]);
+        std::fs::remove_dir_all(&papers).unwrap();
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        let head = RecordKind::Claims.columns().join(",");
+        let wrong = |text: &str| {
+            let fault = parsed(text, RecordKind::Claims).unwrap_err();
+            (fault.line, fault.what)
+        };
+        assert!(parsed("", RecordKind::Claims).unwrap().is_empty());
+        let (line, what) = wrong("figure,id\n");
+        assert!(line == 1 && what.contains("`figure,id`; expected `figure,id,claim,"), "{what}");
+        assert_eq!(
+            wrong(&format!("{head}\n\nf,i,\"a\nb\",2,1,reproduced,,5\nf,i\n")),
+            (5, "found 2 fields; expected 8".into())
+        );
+        let (line, what) = wrong(&format!("{head}\nf,i,t,2,1,proved,,5\n"));
+        assert!(
+            line == 2 && what.starts_with("verdict `proved`; expected one of: reproduced, direction only,"),
+            "{what}"
+        );
+    }
+}
