@@ -139,7 +139,13 @@ pub(crate) struct ScoreArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// Results directory of run, demo or reproduce.
-    pub(crate) directory: PathBuf,
+    #[arg(required_unless_present = "claims")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Write the page of all recorded claims instead, with a search.
+    ///
+    /// DIR has a folder per paper, as `reproduce --results` leaves it; in a checkout, it is papers.
+    #[arg(long, value_name = "DIR", conflicts_with = "directory", requires = "out")]
+    pub(crate) claims: Option<PathBuf>,
     /// Output file. Default: report.html in the directory; for unfinished results, in its .next.
     ///
     /// An existing file is overwritten only if Narrows wrote it and it was not edited since.

@@ -1,12 +1,14 @@
 //! The page around the data: head, sections with data, and the inlined assets.
 
+use std::fmt::Write as _;
+
 use crate::data::{QueuesData, ReportData, RunData};
 use serde::Serialize;
 use serde_json::Value;
 
 const STYLE: &str = include_str!("../assets/report.css");
 /// The page's script, one file per topic. Together they are the body of one function.
-const SCRIPT: [&str; 22] = [
+const SCRIPT: [&str; 23] = [
     include_str!("../assets/script/base.js"),
     include_str!("../assets/script/picture.js"),
     include_str!("../assets/script/failures.js"),
@@ -18,6 +20,7 @@ const SCRIPT: [&str; 22] = [
     include_str!("../assets/script/table.js"),
     include_str!("../assets/script/metrics.js"),
     include_str!("../assets/script/head.js"),
+    include_str!("../assets/script/verdicts.js"),
     include_str!("../assets/script/results.js"),
     include_str!("../assets/script/tails.js"),
     include_str!("../assets/script/grid.js"),
@@ -53,35 +56,89 @@ const POLICY: &str =
 /// assert!(report::render(&data).contains("<title>Mixed incast</title>"));
 /// ```
 pub fn render(data: &ReportData) -> String {
-    let json = data_json(data);
-    let script = SCRIPT.iter().map(|file| file.len()).sum::<usize>();
-    let mut html = String::with_capacity(json.len() + script + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
-    let mut put = |parts: &[&str]| parts.iter().for_each(|part| html.push_str(part));
-
-    put(&["<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"]);
-    put(&["<meta http-equiv=\"Content-Security-Policy\" content=\"", POLICY, "\">\n"]);
-    put(&["<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"]);
-    put(&["<meta name=\"generator\" content=\"", &escape_html(&data.generated_by), "\">\n"]);
-    put(&["<link rel=\"icon\" href=\"data:,\">\n<title>", &escape_html(&page_title(data)), "</title>\n"]);
-    put(&["<style>\n", UPLOT_STYLE, "\n", STYLE, "</style>\n</head>\n<body>\n"]);
-    put(&["<noscript>This report draws its tables and plots with JavaScript, which is switched off.</noscript>\n"]);
-    put(&["<header id=\"top\"></header>\n<nav id=\"bar\" aria-label=\"Sections\"></nav>\n<main>\n"]);
+    let mut main = String::new();
     for section in Section::ALL.into_iter().filter(|section| section.has_data(data)) {
-        let id = section.id();
-        put(&["<section id=\"", id, "\" data-testid=\"section-", id, "\" aria-labelledby=\"", id, "-title\">"]);
-        put(&["<h2 id=\"", id, "-title\">", section.title(), "</h2>"]);
-        put(&["<p class=\"lead\">", section.lead(data), "</p><div class=\"body\"></div></section>\n"]);
+        let (id, title, lead) = (section.id(), section.title(), section.lead(data));
+        let _ = writeln!(
+            main,
+            "<section id=\"{id}\" data-testid=\"section-{id}\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">{title}</h2>\
+             <p class=\"lead\">{lead}</p><div class=\"body\"></div></section>"
+        );
     }
-    put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
-    put(&["<script type=\"application/json\" id=\"report-data\">", &json, "</script>\n"]);
-    put(&["<script>\n/*! uPlot (https://github.com/leeoniya/uPlot)\n", UPLOT_LICENCE, "*/\n", UPLOT_SCRIPT]);
-    // No framework, no build step: the files are concatenated unchanged.
-    put(&["\n</script>\n<script>\n(() => {\n'use strict';\n"]);
-    for line in SCRIPT.iter().flat_map(|file| file.lines()).filter(|line| !is_comment(line)) {
-        put(&[line, "\n"]);
+    let page = PageFrame {
+        title: &page_title(data),
+        generated_by: &data.generated_by,
+        main: &main,
+        json: &data_json(data),
+        plots: PlotLibrary::UPlot,
+        script: &SCRIPT,
+    };
+    page.html()
+}
+
+/// A page with everything inlined. Text is escaped here, except `main`, `json` and the assets.
+pub(crate) struct PageFrame<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) generated_by: &'a str,
+    /// Contents of the `main` element, as HTML.
+    pub(crate) main: &'a str,
+    /// The data, as [`escape_json`] returns them.
+    pub(crate) json: &'a str,
+    /// The library of plots that is part of the page.
+    pub(crate) plots: PlotLibrary,
+    /// The page's own script, one file per topic.
+    pub(crate) script: &'a [&'a str],
+}
+
+/// The library that draws plots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PlotLibrary {
+    /// The page draws plots.
+    UPlot,
+    /// The page has tables alone.
+    Absent,
+}
+
+impl PageFrame<'_> {
+    /// Returns the document.
+    pub(crate) fn html(&self) -> String {
+        let script = self.script.iter().map(|file| file.len()).sum::<usize>();
+        let assets = script + UPLOT_SCRIPT.len() + STYLE.len();
+        let mut html = String::with_capacity(self.json.len() + self.main.len() + assets + 16_384);
+        let mut put = |parts: &[&str]| parts.iter().for_each(|part| html.push_str(part));
+        let (style, library) = match self.plots {
+            PlotLibrary::UPlot => (UPLOT_STYLE, UPLOT_SCRIPT),
+            PlotLibrary::Absent => ("", ""),
+        };
+
+        put(&["<!doctype html>\n<html lang=\"en\" data-theme=\"light\">\n<head>\n<meta charset=\"utf-8\">\n"]);
+        put(&["<meta http-equiv=\"Content-Security-Policy\" content=\"", POLICY, "\">\n"]);
+        put(&["<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"]);
+        put(&["<meta name=\"generator\" content=\"", &escape_html(self.generated_by), "\">\n"]);
+        put(&["<link rel=\"icon\" href=\"data:,\">\n<title>", &escape_html(self.title), "</title>\n"]);
+        put(&["<style>\n", style, "\n", STYLE, "</style>\n</head>\n<body>\n"]);
+        put(&["<noscript>This report draws its tables and plots with JavaScript, which is switched off.</noscript>\n"]);
+        put(&["<header id=\"top\"></header>\n<nav id=\"bar\" aria-label=\"Sections\"></nav>\n<main>\n"]);
+        put(&[self.main]);
+        put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
+        put(&["<script type=\"application/json\" id=\"report-data\">", self.json, "</script>\n"]);
+        if !library.is_empty() {
+            put(&[
+                "<script>\n/*! uPlot (https://github.com/leeoniya/uPlot)\n",
+                UPLOT_LICENCE,
+                "*/\n",
+                library,
+                "\n</script>\n",
+            ]);
+        }
+        // No framework, no build step: the files are concatenated unchanged.
+        put(&["<script>\n(() => {\n'use strict';\n"]);
+        for line in self.script.iter().flat_map(|file| file.lines()).filter(|line| !is_comment(line)) {
+            put(&[line, "\n"]);
+        }
+        put(&["})();\n</script>\n</body>\n</html>\n"]);
+        html
     }
-    put(&["})();\n</script>\n</body>\n</html>\n"]);
-    html
 }
 
 /// Returns whether there is something to draw.
@@ -347,7 +404,7 @@ fn axes(data: &ReportData) -> Vec<&str> {
 
 /// Returns JSON that can be embedded in a `script` element: no `<` is left, so neither `</script` nor `<!--` can occur,
 /// and the two line separators that old scripts do not accept are escaped.
-fn escape_json(json: &str) -> String {
+pub(crate) fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
         match c {

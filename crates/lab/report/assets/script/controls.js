@@ -23,6 +23,13 @@ function select(label, options, value, onchange, testid) {
   return el('label', { class: 'field' }, label, node);
 }
 
+/** The choice of colours; it is kept for all reports of this browser. */
+const themeButtons = () => choice('Colours', [['auto', 'Auto'], ['light', 'Light'], ['dark', 'Dark']], themeChoice, (value) => {
+  themeChoice = value;
+  try { localStorage.setItem('narrows-theme', value); } catch { /* a browser may forbid storage to local files */ }
+  applyTheme();
+}, 'theme');
+
 /** A legend whose items hide and show. items = [{key, label, colour, dash, wide}]; `hidden` is a Set of keys. */
 function legend(items, hidden, onchange, head) {
   const box = el('div', { class: 'legend', 'data-testid': 'legend', role: 'group', 'aria-label': head || 'Series shown' });

@@ -32,11 +32,7 @@ function drawBar() {
       for (const r of redraws) if (r.id !== 'results') r.go();
     }, `slice-${key}`));
   }
-  inner.append(el('div', { class: 'push' }, choice('Colours', [['auto', 'Auto'], ['light', 'Light'], ['dark', 'Dark']], themeChoice, (value) => {
-    themeChoice = value;
-    try { localStorage.setItem('narrows-theme', value); } catch { /* see above */ }
-    applyTheme();
-  }, 'theme')));
+  inner.append(el('div', { class: 'push' }, themeButtons()));
   document.getElementById('bar').append(inner);
 }
 

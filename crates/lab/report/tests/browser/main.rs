@@ -4,6 +4,7 @@
 //! is libtest's all the same. With `NARROWS_REPORT_SHOTS=DIR`, pictures of the samples are written there as well.
 
 mod chromium;
+mod recorded;
 mod results;
 #[path = "../sample/mod.rs"]
 mod sample;
@@ -22,7 +23,7 @@ type DataFn = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 39] = [
+const TESTS: [(&str, Test); 40] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -59,6 +60,7 @@ const TESTS: [(&str, Test); 39] = [
     ("every_column_can_be_reached", results::every_column_can_be_reached),
     ("seeds_share_a_line", results::seeds_share_a_line),
     ("means_and_intervals_are_rounded_together", results::means_and_intervals_are_rounded_together),
+    ("claims_are_found_by_search_and_filters", recorded::claims_are_found_by_search_and_filters),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
