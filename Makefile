@@ -114,9 +114,12 @@ kernels: ## check the laws on other kernels, in a virtual machine
 	  qemu-system-x86 busybox-static cpio >/dev/null; } || true
 	@tests/kernels/run
 
-book: $(MDBOOK)
+book: $(MDBOOK) ## build the book with the page of all claims, and check its links, numbers and pages of verdicts
 	$(MDBOOK) build docs
-	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/paper_numbers.py && python3 docs/sim_to_real.py --check; \
+	$(CARGO) build $(CRATES) --locked $(FEATURES) --bin narrows
+	$(TARGET)/debug/narrows report --claims papers --out docs/book/claims.html
+	@if python3 -c 'import tomllib' 2>/dev/null; then python3 docs/links.py && python3 docs/paper_numbers.py && \
+	  python3 docs/sim_to_real.py --check && python3 docs/verdicts.py --check; \
 	else $(call missing,links and numbers in the documentation,needs python3 3.11 or later); fi
 
 $(MDBOOK):

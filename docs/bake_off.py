@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Writes the tables of bake-off.md and bake-off-scores.md in docs/src/papers from results of papers/bake-off.
+"""Writes the scores of the bake-off: papers/bake-off/results/paper/scores.csv, and the table in docs/src/papers/bake-off.md.
 
-usage: NARROWS=PROGRAM bake_off.py PAGES OUT [MORE]
+usage: NARROWS=PROGRAM bake_off.py ROOT OUT [MORE]
 
-PAGES is docs/src/papers, or a folder with copies of both pages.
+ROOT is the repository, or a folder with copies of both files.
 
-OUT has a directory of results for each network: `trees`, `border` and so on, as `narrows run` or `reproduce` leaves them. What
-is said of a network that OUT does not have stays as it is, but for the table of all networks. MORE may have directories of the
-same names with newcomers that were run later, alone: their rows are over the best of OUT's schemes.
+OUT has a directory of results for each network: `trees`, `border` and so on, as `narrows run` or `reproduce` leaves them. The rows
+of a network that OUT does not have stay as they are; the table of all networks is written if OUT has all. MORE may have
+directories of the same names with newcomers that were run later, alone: their rows are over the best of OUT's schemes.
+docs/verdicts.py then writes the page of scores.
 """
 
+import csv
+import io
 import json
 import os
 import re
@@ -19,35 +22,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import record
 from generated import fill
 
 NETWORKS = ("trees", "border", "triangle", "haul", "wan")
 # No part of the reference.
 NEWCOMERS = ("strait", "strait_trim", "strait_sizes", "strait_trim_sizes")
-CELLS = {
-    "p50(intra_small.slowdown)": "small in: p50",
-    "p99(intra_small.slowdown)": "p99",
-    "p50(intra_large.slowdown)": "large in: p50",
-    "p99(intra_large.slowdown)": "p99",
-    "p50(inter_small.slowdown)": "small across: p50",
-    "p99(inter_small.slowdown)": "p99",
-    "p50(inter_large.slowdown)": "large across: p50",
-    "p99(inter_large.slowdown)": "p99",
-}
-FACTORS = {
-    "shallow": "shallow",
-    "deep": "deep",
-    "near": "a tenth as far",
-    "rtt8": "8 times",
-    "rtt32": "32 times",
-    "rtt512": "512 times",
-    "failing": "link fails",
-}
+FACTORS = ("shallow", "deep", "near", "rtt8", "rtt32", "rtt512", "failing")
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 
 Run = dict[str, Any]
 Scores = dict[str, Any]
+# Tables that this script does not write are kept.
+TABLES = ("scores", "load 0.4", "load 0.8", "factors", "share", "training iteration")
 
 
 def said(*args: str) -> Any:
@@ -91,11 +79,20 @@ def ratio(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def interval(one: Run) -> str:
-    if one["interval"] is None:
-        return ratio(one["g"])
-    low, high = one["interval"]
-    return f"{ratio(one['g'])} ({ratio(low)} to {ratio(high)})"
+def row(table: str, scheme: str, metric: str, value: str, **more: str) -> record.Row:
+    """A row of the record, but for its network."""
+    return {"table": table, "scheme": scheme, "metric": metric, "value": value, **more}
+
+
+def of_schemes(made: Scores) -> list[record.Row]:
+    rows = []
+    for one in made["scores"]:
+        ends = {} if one["interval"] is None else dict(zip(("low", "high"), map(ratio, one["interval"]), strict=True))
+        rows += [
+            row("scores", one["label"], "G", ratio(one["g"]), **ends),
+            row("scores", one["label"], "W", ratio(one["w"]), note=where(one)),
+        ]
+    return rows
 
 
 def where(one: Run) -> str:
@@ -107,10 +104,11 @@ def where(one: Run) -> str:
     return ", ".join([f"{size} {'inside' if side == 'intra' else 'across'}", measure, *percent])
 
 
-def of_point(made: Scores, runs: list[Run], load: float) -> str:
-    """Every ratio at a load, the best scheme of each cell below, and what is lost and carried."""
+def of_point(made: Scores, runs: list[Run], load: float) -> list[record.Row]:
+    """Every ratio at a load, what is lost and carried, and the best scheme of each cell."""
     place = next(at for at, best in enumerate(made["reference"]["points"]) if f"load = {load}" in best["point"])
     best = made["reference"]["points"][place]["cells"]
+    name, metrics = f"load {load}", made["reference"]["cells"]
 
     def mean(scheme: str, value: Any) -> float:
         there = [value(run) for run in runs if run["point"]["scheme"] == scheme and run["point"].get("load") == load]
@@ -118,17 +116,19 @@ def of_point(made: Scores, runs: list[Run], load: float) -> str:
 
     rows = []
     for one in made["scores"]:
-        cells = [ratio(each) for each in one["ratios"][place][1]]
+        ratios = zip(metrics, one["ratios"][place][1], strict=True)
+        rows += [row(name, one["label"], metric, ratio(each)) for metric, each in ratios]
         lost = 100 * mean(one["scheme"], lambda run: run["network"]["drops"] / run["network"]["data_packets"])
         goodput = mean(one["scheme"], lambda run: run["flows"]["inter"]["goodput_bps"] / 1e9)
-        rows.append([name(one["label"]), *cells, f"{lost:.2g}" if lost else "0", f"{goodput:.3g}"])
-    rows.append(["*slowdown of the best*", *(f"{fmean(cell['by_seed']):.3g}" for cell in best), "", ""])
-    rows.append(["*and whose that is*", *(f"`{cell['scheme']}`" for cell in best), "", ""])
-    head = ["", *(CELLS[cell] for cell in made["reference"]["cells"]), "lost (%)", "Gb/s across"]
-    return table(head, rows)
+        rows += [
+            row(name, one["label"], "lost", f"{lost:.2g}" if lost else "0", unit="%"),
+            row(name, one["label"], "goodput across", f"{goodput:.3g}", unit="Gbps"),
+        ]
+    bests = zip(metrics, best, strict=True)
+    return rows + [row(name, "best", metric, f"{fmean(cell['by_seed']):.3g}", note=cell["scheme"]) for metric, cell in bests]
 
 
-def factors(results: Results, base: Scores) -> str:
+def factors(results: Results, base: Scores) -> list[record.Row]:
     """G of each scheme where one factor differs, by the best there, and of the base point with the same seeds."""
     of = [run for run in results.runs if run["point"].get("variant") in FACTORS]
     variants = [each for each in FACTORS if any(run["point"]["variant"] == each for run in of)]
@@ -136,58 +136,85 @@ def factors(results: Results, base: Scores) -> str:
     made = {"base": results.score("variant=none", "load=0.4", *seeds)}
     made |= {each: results.score(f"variant={each}") for each in variants}
     found = {each: {one["scheme"]: one for one in it["scores"]} for each, it in made.items()}
-    rows = []
-    for one in base["scores"]:
-        cells = [ratio(found[each][one["scheme"]]["g"]) if one["scheme"] in found[each] else "" for each in found]
-        rows.append([name(one["label"]), *cells])
-    return table(["", *(FACTORS.get(each, each) for each in found)], rows)
+    return [
+        row("factors", one["label"], each, ratio(of_factor[one["scheme"]]["g"]))
+        for one in base["scores"]
+        for each, of_factor in found.items()
+        if one["scheme"] in of_factor
+    ]
 
 
-def shares(runs: list[Run], order: list[str]) -> str:
+def shares(runs: list[Run], order: list[str]) -> list[record.Row]:
     """Long flows into one receiver: Jain's index of the last interval, when it is 0.95 first, and from when on always."""
 
-    def when(key: str, there: list[Run]) -> str:
+    def when(there: list[Run], label: str, metric: str, key: str) -> record.Row:
         since = [run["fairness"][key] for run in there]
         fair = [each / 1e6 for each in since if each is not None]
         if not fair:
-            return "never"
-        of = f" ({len(fair)} of {len(since)} runs)" if len(fair) < len(since) else ""
-        return f"{fmean(fair):.0f} ms{of}"
+            return row("share", label, metric, "never")
+        of = f"{len(fair)} of {len(since)} runs" if len(fair) < len(since) else ""
+        return row("share", label, metric, f"{fmean(fair):.0f}", unit="ms", note=of)
 
-    rows = []
+    found: list[tuple[float, list[record.Row]]] = []
     for scheme in order:
         there = [run for run in runs if run["point"]["scheme"] == scheme and run["point"].get("variant") == "share"]
         if not there:
             continue
-        index = [run["fairness"]["jain_final"] for run in there]
+        index, label = [run["fairness"]["jain_final"] for run in there], there[0]["label"]
         if len(index) - 1 not in STUDENT:
-            raise SystemExit(f"`share`: expected 2 to {len(STUDENT) + 1} seeds of {there[0]['label']}, found {len(index)}")
+            raise SystemExit(f"`share`: expected 2 to {len(STUDENT) + 1} seeds of {label}, found {len(index)}")
         middle = fmean(index)
         spread = STUDENT[len(index) - 1] * (sum((each - middle) ** 2 for each in index) / (len(index) - 1) / len(index)) ** 0.5
         across = fmean(run["flows"]["inter"]["goodput_bps"] / run["flows"]["intra"]["goodput_bps"] for run in there)
-        times = [when(key, there) for key in ("reached_at_ns", "converged_at_ns")]
-        rows.append([name(there[0]["label"]), f"{middle:.2f} ± {spread:.2f}", *times, ratio(across)])
-    rows.sort(key=lambda row: -float(row[1].split(" ")[0]))
-    return table(["", "Jain's index", "0.95 first", "and until the end from", "across over inside"], rows)
+        rows = [
+            row("share", label, "Jain's index", f"{middle:.2f}", half=f"{spread:.2f}"),
+            when(there, label, "0.95 first", "reached_at_ns"),
+            when(there, label, "0.95 until the end", "converged_at_ns"),
+            row("share", label, "across over inside", ratio(across)),
+        ]
+        found.append((round(middle, 2), rows))
+    found.sort(key=lambda one: -one[0])
+    return [each for _, rows in found for each in rows]
 
 
-def jobs(runs: list[Run], order: list[str]) -> str:
+def jobs(runs: list[Run], order: list[str]) -> list[record.Row]:
     """How long an iteration of the training job takes, by load."""
-    rows = []
+    found: list[list[record.Row]] = []
     for scheme in order:
         there = [run for run in runs if run["point"]["scheme"] == scheme]
-        cells = []
+        rows = []
         for load in (0.4, 0.8):
             training = [run["jobs"]["training"]["training"] for run in there if run["point"]["load"] == load]
-            cells.append(f"{fmean(each['iteration_mean_ns'] for each in training) / 1e6:.0f} ms")
-        rows.append([name(there[0]["label"]), *cells])
-    rows.sort(key=lambda row: float(row[1].split(" ")[0]))
-    return table(["", "40 %", "80 %"], rows)
+            mean = fmean(each["iteration_mean_ns"] for each in training) / 1e6
+            rows.append(row("training iteration", there[0]["label"], f"load {load}", f"{mean:.0f}", unit="ms"))
+        found.append(rows)
+    found.sort(key=lambda rows: float(rows[0]["value"]))
+    return [each for rows in found for each in rows]
+
+
+def put(path: Path, made: dict[str, list[record.Row]]) -> None:
+    """Replaces the rows of these networks; those of other networks and tables stay."""
+    columns = record.COLUMNS["scores"]
+    old = record.rows(path, columns) if path.exists() else []
+    kept = [each for each in old if each["network"] not in made or each["table"] not in TABLES]
+    new = [{"network": network, **each} for network, rows in made.items() for each in rows]
+
+    def place(each: record.Row) -> tuple[int, int]:
+        return NETWORKS.index(each["network"]), TABLES.index(each["table"]) if each["table"] in TABLES else len(TABLES)
+
+    every = sorted(kept + new, key=place)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(every)
+    partial = path.with_suffix(".partial")
+    partial.write_text(text.getvalue())
+    partial.replace(path)
 
 
 def main() -> int:
-    pages, out, *more = map(Path, sys.argv[1:])
-    parts: dict[str, str] = {}
+    root, out, *more = map(Path, sys.argv[1:])
+    parts: dict[str, list[record.Row]] = {}
     every: dict[str, dict[str, Run]] = {}
     for network in NETWORKS:
         if not (out / network).is_dir():
@@ -195,27 +222,28 @@ def main() -> int:
         results = Results(out / network, more[0] / network if more else None)
         made, runs = results.score("variant=none"), results.runs
         base = [run for run in runs if not run["point"].get("variant")]
-        rows = [[name(one["label"]), interval(one), ratio(one["w"]), where(one)] for one in made["scores"]]
-        parts[f"{network}-scores"] = table(["scheme", "G", "W", "where"], rows)
+        order = [one["scheme"] for one in made["scores"]]
+        rows = of_schemes(made)
         for load in (0.4, 0.8):
-            parts[f"{network}-{100 * load:.0f}"] = of_point(made, base, load)
+            rows += of_point(made, base, load)
         if len(base) != len(runs):
-            parts[f"{network}-factors"] = factors(results, made)
-            parts[f"{network}-shares"] = shares(runs, [one["scheme"] for one in made["scores"]])
+            rows += factors(results, made) + shares(runs, order)
         if any(run["jobs"] for run in runs):
-            parts[f"{network}-jobs"] = jobs(base, [one["scheme"] for one in made["scores"]])
+            rows += jobs(base, order)
+        parts[network] = rows
         every[network] = {one["scheme"]: one for one in made["scores"]}
     if set(every) == set(NETWORKS):
         # A scheme is called as on the first network that has it.
         labels = {scheme: one["label"] for found in reversed(every.values()) for scheme, one in found.items()}
-        order = dict.fromkeys(scheme for found in every.values() for scheme in found)
-        rows = [
+        of_all = [
             [name(labels[scheme]), *(ratio(found[scheme]["g"]) if scheme in found else "" for found in every.values())]
-            for scheme in order
+            for scheme in dict.fromkeys(scheme for found in every.values() for scheme in found)
         ]
-        if not fill(pages / "bake-off.md", {"every": table(["", *(f"`{each}`" for each in NETWORKS)], rows)}):
+        page = root / "docs/src/papers/bake-off.md"
+        if not fill(page, {"every": table(["", *(f"`{each}`" for each in NETWORKS)], of_all)}):
             return 1
-    return 0 if fill(pages / "bake-off-scores.md", parts) else 1
+    put(root / "papers/bake-off/results/paper/scores.csv", parts)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-//! The book's pages of verdicts agree with the papers' files.
+//! The papers' pages and the record of their figures agree with the papers' files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use toml_edit::DocumentMut;
+
+use crate::support::Scratch;
+
+/// The papers with claims.
+const PAPERS: [&str; 5] = ["gemini", "on-ramp", "uno", "lscc", "flashpass"];
 
 /// One claim's recorded verdict by scale; none is pending or was never recorded.
 type Recorded = BTreeMap<String, String>;
@@ -56,7 +61,7 @@ fn sentence([reproduced, direction, undecided, not]: [usize; 4]) -> String {
 
 #[test]
 fn a_papers_page_counts_what_its_files_have_recorded() {
-    for paper in ["gemini", "on-ramp", "uno", "lscc", "flashpass"] {
+    for paper in PAPERS {
         let figures = figures(paper, false);
         let counted = counts(&figures, "quick");
         let claims: usize = figures.values().map(Vec::len).sum();
@@ -68,12 +73,12 @@ fn a_papers_page_counts_what_its_files_have_recorded() {
     }
 }
 
-/// A paper's page agrees with its page of results on the counts of suspected causes, once outcomes are recorded.
+/// A paper's page agrees with the record on the counts of suspected causes, once outcomes are recorded.
 #[test]
 fn a_papers_page_counts_its_causes() {
     let mut counted = 0;
-    for paper in ["gemini", "on-ramp", "uno", "lscc", "flashpass"] {
-        let results = page(&format!("{paper}-results.md"));
+    for paper in PAPERS {
+        let (claims, causes) = (rows(paper, "quick", "claims"), rows(paper, "quick", "causes"));
         let files = fs::read_dir(root().join("papers").join(paper)).unwrap().map(|entry| entry.unwrap().path());
         let mut scenarios = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
         let has_outcomes = scenarios.any(|file| {
@@ -81,13 +86,34 @@ fn a_papers_page_counts_its_causes() {
             let causes = text.get("cause").and_then(|causes| causes.as_array_of_tables());
             causes.into_iter().flatten().any(|cause| cause.contains_key("recorded"))
         });
-        let sentence =
-            results.split_once(". Of the ").map(|(_, rest)| format!("Of the {}", rest.lines().next().unwrap()));
-        assert_eq!(sentence.is_some(), has_outcomes, "{paper}-results.md counts causes, or its files have outcomes");
-        if let Some(sentence) = sentence {
-            counted += 1;
-            assert!(page(&format!("{paper}.md")).contains(&sentence), "{paper}.md: {sentence}");
+        assert_eq!(!causes.is_empty(), has_outcomes, "{paper}: outcomes are recorded in both or in none");
+        if !has_outcomes {
+            continue;
         }
+        counted += 1;
+        let differs = |claim: &&Row| ["direction only", "not reproduced"].contains(&claim["verdict"].as_str());
+        let differing: Vec<&Row> = claims.iter().filter(differs).collect();
+        let [mut shown, mut in_part, mut unexplained] = [0; 3];
+        for claim in &differing {
+            let tried = causes.iter().filter(|it| (&it["figure"], &it["claim"]) == (&claim["figure"], &claim["id"]));
+            let outcomes: Vec<&str> = tried.map(|it| it["outcome"].as_str()).collect();
+            let has = |outcome| outcomes.contains(&outcome);
+            let count = match () {
+                () if has("shown") => &mut shown,
+                () if has("in part") => &mut in_part,
+                () if has("undecided") || has("refuted") => &mut unexplained,
+                () => continue,
+            };
+            *count += 1;
+        }
+        let untried = differing.len() - shown - in_part - unexplained;
+        let sentence = format!(
+            "Of the {} claims in direction only or not reproduced, {shown} have a cause that is shown, {in_part} one that is \
+             shown in part, {unexplained} were tried and are unexplained, and {untried} were not tried.",
+            differing.len()
+        );
+        assert!(page(&format!("{paper}.md")).contains(&sentence), "{paper}.md: {sentence}");
+        assert!(page(&format!("{paper}-results.md")).contains(&sentence), "{paper}-results.md: {sentence}");
     }
     assert!(counted > 0, "no paper has outcomes");
 }
@@ -101,57 +127,61 @@ fn unos_page_counts_the_papers_size_too() {
     }
 }
 
-/// The verdicts of a page that the program wrote, by figure, as its tables of claims list them.
-fn listed(page: &str) -> BTreeMap<String, Vec<String>> {
-    let mut figures: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut figure, mut in_claims) = (String::new(), false);
-    for line in page.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            heading.split(',').next().unwrap().clone_into(&mut figure);
-        }
-        let Some(row) = line.strip_prefix("| ") else {
-            in_claims &= line.starts_with('|');
-            continue;
-        };
-        if in_claims {
-            // A verdict may have its reason behind it.
-            let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
-            let verdict = cell.split(" (").next().unwrap().to_owned();
-            figures.entry(figure.clone()).or_default().push(verdict);
-        }
-        in_claims |= row == "claim | paper | measured | verdict |";
+/// A row of a file, by column.
+type Row = BTreeMap<String, String>;
+
+/// The rows of a file of a paper's record; none if it does not exist.
+fn rows(paper: &str, scale: &str, file: &str) -> Vec<Row> {
+    let path = root().join(format!("papers/{paper}/results/{scale}/{file}.csv"));
+    if !path.exists() {
+        return Vec::new();
     }
-    figures
+    let mut reader = csv::Reader::from_path(&path).unwrap();
+    reader.deserialize().map(|row| row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
 }
 
 #[test]
-fn every_listed_verdict_is_the_recorded_one() {
-    let papers = ["gemini", "on-ramp", "uno", "lscc", "flashpass"];
-    let quick = papers.map(|paper| (format!("{paper}-results.md"), "quick", Some(paper)));
-    let larger = ["uno-paper-size.md", "paper-size.md"].map(|name| (name.to_owned(), "paper", None));
-    for (name, scale, whole) in quick.into_iter().chain(larger) {
-        let page = page(&name);
-        let listed = listed(&page);
-        for (figure, verdicts) in &listed {
-            let claims = claims(&root().join("papers").join(format!("{figure}.toml")));
-            let recorded: Vec<&str> =
-                claims.iter().map(|claim| claim.get(scale).map_or("none", String::as_str)).collect();
-            assert_eq!(verdicts, &recorded, "{name}: {figure}");
+fn every_recorded_verdict_is_the_files_one() {
+    for (paper, scale) in PAPERS.iter().flat_map(|paper| ["quick", "paper"].map(|scale| (paper, scale))) {
+        let recorded = rows(paper, scale, "claims");
+        let named: Vec<&str> = recorded.iter().map(|row| row["figure"].as_str()).collect();
+        let all: BTreeMap<_, _> = figures(paper, false).into_iter().chain(figures(paper, true)).collect();
+        for (figure, verdicts) in &all {
+            let of_figure = recorded.iter().filter(|row| row["figure"] == *figure);
+            let listed: Vec<&str> = of_figure.map(|row| row["verdict"].as_str()).collect();
+            let in_file: Vec<&str> = verdicts.iter().map(|it| it.get(scale).map_or("none", String::as_str)).collect();
+            assert!(listed.is_empty() || listed == in_file, "{paper}/{figure}, {scale}: {listed:?}, {in_file:?}");
+            // The quick scale is recorded of all figures that claim something.
+            let is_needed = scale == "quick" && !figure.contains("as-published") && !verdicts.is_empty();
+            assert!(!is_needed || !listed.is_empty(), "{paper}/{figure} is not recorded at the scale {scale}");
         }
-        let count = |word: &str| listed.values().flatten().filter(|verdict| *verdict == word).count();
-        let line = format!(
-            "{} reproduced, {} direction only, {} undecided, {} not reproduced",
-            count("reproduced"),
-            count("direction only"),
-            count("undecided"),
-            count("not reproduced")
-        );
-        assert!(page.contains(&line), "{name}: {line}");
-        // A paper's own page has all of its figures that claim something.
-        let figures = whole.map(|paper| (paper, figures(paper, false))).into_iter();
-        let named = figures.flat_map(|(paper, figures)| figures.into_iter().map(move |named| (paper, named)));
-        for (paper, (stem, _)) in named.filter(|(_, (_, claims))| !claims.is_empty()) {
-            assert!(listed.contains_key(&format!("{paper}/{stem}")), "{name}: {stem}");
+        assert!(named.iter().all(|name| all.contains_key(*name)), "{paper}, {scale}: {named:?}");
+        let of_figures = rows(paper, scale, "figures");
+        for row in &recorded {
+            assert!(of_figures.iter().any(|it| it["figure"] == row["figure"]), "{paper}/{}, {scale}", row["figure"]);
         }
     }
+}
+
+/// The program accepts the record and writes its page of all claims.
+#[test]
+fn the_page_of_all_claims_is_made_of_the_record() {
+    let scratch = Scratch::new("all-claims");
+    let papers = root().join("papers");
+    let line = format!("report --claims {} --out claims.html", papers.display());
+    assert_eq!(scratch.narrows(&line).ok().out, "wrote claims.html\n");
+    let (page, claims) = (scratch.read("claims.html"), |scale| PAPERS.map(|paper| rows(paper, scale, "claims").len()));
+    let count: usize = claims("quick").iter().chain(&claims("paper")).sum();
+    assert_eq!(page.matches("\"said\":").count(), count);
+    scratch.narrows(&line).ok();
+    scratch.narrows("report --claims papers --out new.html").fails(2, &["cannot read `papers`"]);
+    fs::create_dir_all(scratch.path("papers/tiny/results/quick")).unwrap();
+    let none = ["no claims are recorded in `papers`", "papers/PAPER/results/quick/claims.csv", "--results papers"];
+    scratch.narrows("report --claims papers --out new.html").fails(2, &none);
+    scratch.write("papers/tiny/results/quick/claims.csv", "figure,id\n");
+    let wrong = ["papers/tiny/results/quick/claims.csv:1: found the columns `figure,id`; expected `figure,id,claim,"];
+    scratch.narrows("report --claims papers --out new.html").fails(2, &wrong);
+    scratch.narrows("report --claims papers").fails(2, &["--out"]);
+    scratch.narrows("report --claims papers out --out new.html").fails(2, &["cannot be used with"]);
+    assert!(!scratch.path("new.html").exists());
 }

@@ -111,7 +111,7 @@ fn raw_hashes(chars: &[char], at: usize) -> usize {
 /// Pages that people write; scripts write the others.
 fn is_written(page: &Path) -> bool {
     let name = page.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let generated = name.ends_with("-results.md") || name.ends_with("paper-size.md") || name == "scenario-file.md";
+    let generated = name.ends_with("-results.md") || name == "scenario-file.md";
     !generated && page.extension().is_some_and(|extension| extension == "md")
 }
 
