@@ -341,9 +341,7 @@ mod tests {
             (ids(), folder.rows(RecordKind::Causes).unwrap().len()),
             (vec!["fig10/z".into(), "fig10/a".into()], 0)
         );
-        assert!(
-            folder.check("claims").unwrap_err().to_string().contains("reserved names: figures.toml, claims.toml")
-        );
+        assert!(folder.check("claims").unwrap_err().to_string().contains("reserved names: figures.toml, claims.toml"));
         assert_eq!(recorded_papers(&papers).unwrap(), ["p"]);
         std::fs::remove_dir_all(&papers).unwrap();
     }
