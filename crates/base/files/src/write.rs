@@ -351,9 +351,9 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
         // The written data is not lost.
-        let said = refused.to_string();
-        let kept = said.split('`').nth(1).expect("a name");
-        assert_eq!(fs::read_to_string(kept).unwrap(), "second", "{said}");
+        let message = refused.to_string();
+        let kept = message.split('`').nth(1).expect("a name");
+        assert_eq!(fs::read_to_string(kept).unwrap(), "second", "{message}");
         fs::remove_file(kept).unwrap();
         draft("third").put().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "third");
@@ -371,8 +371,8 @@ mod tests {
         let scratch = ScratchDir::new("draft-link");
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let said = AtomicFile::new(&link).unwrap_err().to_string();
-        assert_eq!(said, "it is a link to a file that is not there");
+        let message = AtomicFile::new(&link).unwrap_err().to_string();
+        assert_eq!(message, "it is a link to a file that is not there");
         assert!(writable(&link).is_err() && replace(&link, "text").is_err());
         assert!(link.is_symlink());
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
@@ -385,8 +385,8 @@ mod tests {
         fs::create_dir(&directory).unwrap();
         let draft = AtomicFile::new(&directory.join("file")).unwrap();
         fs::remove_dir_all(&directory).unwrap();
-        let said = draft.put().unwrap_err().to_string();
-        assert!(said.contains("No such file") && said.ends_with("which was removed"), "{said}");
+        let message = draft.put().unwrap_err().to_string();
+        assert!(message.contains("No such file") && message.ends_with("which was removed"), "{message}");
     }
 
     #[test]
@@ -404,8 +404,8 @@ mod tests {
         fs::create_dir(scratch.path().join("file.partial-8")).unwrap();
         assert_eq!(names(leftovers(&path)), ["file.partial-7"]);
         // A draft that could not be moved into place is a leftover, too.
-        let said = draft.put().unwrap_err().to_string();
-        assert!(said.starts_with("it was created or changed meanwhile; what was written is in `"), "{said}");
+        let message = draft.put().unwrap_err().to_string();
+        assert!(message.starts_with("it was created or changed meanwhile; what was written is in `"), "{message}");
         assert_eq!(leftovers(&path).len(), 2);
         std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
         assert_eq!(leftovers(&scratch.path().join("link")).len(), 2);
@@ -423,8 +423,8 @@ mod tests {
         fs::write(&path, "old").unwrap();
         let begun = draft();
         fs::write(&path, "another's").unwrap();
-        let said = begun.put().unwrap_err().to_string();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "another's", "{said}");
+        let message = begun.put().unwrap_err().to_string();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another's", "{message}");
         // Two drafts in a row, each begun with the state that the previous one left.
         let seen = FileIdentity::of(&path);
         let second = |seen: FileIdentity| {
@@ -439,9 +439,9 @@ mod tests {
         assert!(second(seen).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         // An incomplete draft does not replace a file, but is put in place if there is no file.
-        let said = draft().put_if_missing().unwrap_err().to_string();
-        assert!(said.starts_with("there is a file of that name; what was written is in `"), "{said}");
-        assert_eq!(fs::read_to_string(said.split('`').nth(1).expect("a name")).unwrap(), "new");
+        let message = draft().put_if_missing().unwrap_err().to_string();
+        assert!(message.starts_with("there is a file of that name; what was written is in `"), "{message}");
+        assert_eq!(fs::read_to_string(message.split('`').nth(1).expect("a name")).unwrap(), "new");
         let begun = draft();
         fs::remove_file(&path).unwrap();
         begun.put_if_missing().unwrap();

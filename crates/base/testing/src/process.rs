@@ -257,8 +257,8 @@ mod tests {
     fn a_child_that_does_not_end_is_named() {
         let mut process = shell("exec sleep 1000");
         let panic = catch_unwind(AssertUnwindSafe(|| process.output_within(Duration::from_millis(20)))).unwrap_err();
-        let said = panic.downcast::<String>().unwrap();
-        assert!(said.contains("not within 20ms") && said.contains("exec sleep 1000"), "{said}");
+        let message = panic.downcast::<String>().unwrap();
+        assert!(message.contains("not within 20ms") && message.contains("exec sleep 1000"), "{message}");
         assert!(process.try_status().is_none());
         assert_eq!(process.kill().code(), None);
     }
@@ -277,7 +277,7 @@ mod tests {
     fn an_end_before_the_words_is_named() {
         let process = shell("echo other >&2");
         let panic = catch_unwind(AssertUnwindSafe(|| process.says("words"))).unwrap_err();
-        let said = panic.downcast::<String>().unwrap();
-        assert!(said.contains("it ended before this") && said.contains("other"), "{said}");
+        let message = panic.downcast::<String>().unwrap();
+        assert!(message.contains("it ended before this") && message.contains("other"), "{message}");
     }
 }

@@ -19,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Developer", &["bench", "completions", "man"]),
 ];
 
-/// Former options and subcommands with the one that replaces each.
+/// Former options and subcommands with the one that replaces each. A word may have several: the command decides.
 const RENAMED: &[(&str, &str)] = &[
     ("--anew", "--force"),
     ("--checked", "--check-invariants"),
@@ -40,6 +40,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("--only", "--filter"),
     ("--share", "--slowest"),
     ("--page", "--markdown"),
+    ("--page", "--results"),
+    ("--markdown", "--results"),
     ("--record", "--update-verdicts"),
     ("--on", "--command-host"),
     ("--with", "--background"),
@@ -59,10 +61,6 @@ const RENAMED: &[(&str, &str)] = &[
     ("far", "server"),
 ];
 
-/// Former options of one command, which others have or had with another meaning.
-const RENAMED_IN: &[(&str, &str, &str)] =
-    &[("reproduce", "--page", "--results"), ("reproduce", "--markdown", "--results")];
-
 impl Cli {
     /// Parses a command line; its first word is the command's name.
     ///
@@ -71,9 +69,9 @@ impl Cli {
     pub(crate) fn parse_words(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut command = grouped();
         let words: Vec<OsString> = words.into_iter().collect();
-        let name = words.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
-        let name = name.unwrap_or_default().to_owned();
-        let matches = command.try_get_matches_from_mut(words).map_err(|error| renamed(&name, error))?;
+        let matches = command
+            .try_get_matches_from_mut(&words)
+            .map_err(|error| renamed(addressed(&Self::command(), &words), error))?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
@@ -96,8 +94,22 @@ fn grouped() -> clap::Command {
     ))
 }
 
-/// Adds the new name to the error for a word of a command that was renamed.
-fn renamed(command: &str, mut error: clap::Error) -> clap::Error {
+/// Returns the subcommand that a command line addresses.
+fn addressed<'a>(command: &'a clap::Command, words: &[OsString]) -> &'a clap::Command {
+    let words = words.iter().skip(1).filter_map(|word| word.to_str());
+    words.fold(command, |at, word| at.find_subcommand(word).unwrap_or(at))
+}
+
+/// Returns whether a command has this option or subcommand.
+fn has(command: &clap::Command, word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => command.get_arguments().any(|arg| arg.get_long() == Some(long)),
+        None => command.find_subcommand(word).is_some(),
+    }
+}
+
+/// Adds the new name to the error for a word that was renamed, if the command has the new one.
+fn renamed(command: &clap::Command, mut error: clap::Error) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
@@ -105,8 +117,7 @@ fn renamed(command: &str, mut error: clap::Error) -> clap::Error {
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return error };
     let word = word.split('=').next().unwrap_or_default();
-    let here = RENAMED_IN.iter().find(|(of, old, _)| (*of, *old) == (command, word)).map(|(.., new)| new);
-    if let Some(new) = here.or_else(|| RENAMED.iter().find(|(old, _)| *old == word).map(|(_, new)| new)) {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, new)| *old == word && has(command, new)) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
@@ -120,7 +131,7 @@ fn renamed(command: &str, mut error: clap::Error) -> clap::Error {
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Cli, GROUPS, RENAMED, RENAMED_IN};
+    use super::{Cli, GROUPS, RENAMED, has};
 
     #[test]
     fn every_command_is_in_one_group() {
@@ -155,21 +166,23 @@ mod tests {
             let text = answer(line);
             assert!(text.contains(tip), "{line}: {text}");
         }
+        // Other commands never had it.
+        for line in ["narrows laws --page x", "narrows run a.toml --keep", "narrows export near"] {
+            assert!(!answer(line).contains("renamed"), "{line}");
+        }
     }
 
     #[test]
-    fn replacements_exist() {
-        fn words(command: &clap::Command, into: &mut Vec<String>) {
-            into.extend(command.get_arguments().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")));
-            for sub in command.get_subcommands() {
-                into.push(sub.get_name().to_owned());
-                words(sub, into);
-            }
+    fn every_former_word_is_answered_by_some_command() {
+        fn commands<'a>(command: &'a clap::Command, into: &mut Vec<&'a clap::Command>) {
+            into.push(command);
+            command.get_subcommands().for_each(|command| commands(command, into));
         }
-        let mut known = Vec::new();
-        words(&Cli::command(), &mut known);
-        for (old, new) in RENAMED.iter().copied().chain(RENAMED_IN.iter().map(|&(_, old, new)| (old, new))) {
-            assert!(known.iter().any(|word| word == new), "{old} was renamed to {new}");
+        let root = Cli::command();
+        let mut all = Vec::new();
+        commands(&root, &mut all);
+        for (old, new) in RENAMED {
+            assert!(all.iter().any(|command| has(command, new) && !has(command, old)), "{old} was renamed to {new}");
         }
     }
 }

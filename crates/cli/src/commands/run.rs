@@ -90,7 +90,7 @@ pub(crate) fn of<'a>(
         replay: vec![replay_line(replay, common)],
         claims: &[],
         tables: &[],
-        anew: common.force,
+        force: common.force,
         others: if common.force { Others::Replace } else { Others::Keep },
     }
 }

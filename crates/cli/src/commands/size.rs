@@ -380,7 +380,7 @@ impl RunLocation<'_> {
             out: self.out.join(self.hash(&asked)),
             tables,
             runs_missing: false,
-            anew: false,
+            force: false,
             ..super::run::of(&found.scenario, &simulator, &watch.0, &notes, self.request.common, self.words())
         };
         study.run()

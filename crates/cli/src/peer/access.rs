@@ -201,11 +201,14 @@ mod tests {
             assert_eq!(addresses("--listen", text).unwrap(), [expected.parse().unwrap()], "{text}");
         }
         for text in ["", "1.2.3.4:99999", "a b", "[::1", "x:y", "\u{1b}[31m", ":4700"] {
-            let said = addresses("--listen", text).unwrap_err().to_string();
-            assert!(said.starts_with("error: --listen `") && said.contains("expected an address such as"), "{said}");
+            let message = addresses("--listen", text).unwrap_err().to_string();
+            assert!(
+                message.starts_with("error: --listen `") && message.contains("expected an address such as"),
+                "{message}"
+            );
         }
-        let said = addresses("TICKET|ADDR", "narrows2 abc").unwrap_err().to_string();
-        assert!(said.contains("or a ticket, which begins with narrows1"), "{said}");
+        let message = addresses("TICKET|ADDR", "narrows2 abc").unwrap_err().to_string();
+        assert!(message.contains("or a ticket, which begins with narrows1"), "{message}");
     }
 
     #[test]

@@ -114,8 +114,8 @@ mod tests {
             assert_eq!(duration("--time", text, RANGE).unwrap(), Duration::from_millis(ms), "{text}");
         }
         for text in ["", "-1", "0", "10 years", "3d", "s", "1e3", "nan", "..", "99999999999999999999999999999d"] {
-            let said = duration("--time", text, RANGE).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("error: --time {text}: expected 0.001 s to 48 h")), "{said}");
+            let message = duration("--time", text, RANGE).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("error: --time {text}: expected 0.001 s to 48 h")), "{message}");
         }
     }
 

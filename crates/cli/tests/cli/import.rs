@@ -396,8 +396,8 @@ fn a_scenario_names_another_programs_file() {
     assert_eq!(checked.out.matches(note).count(), 1, "{}", checked.out);
     let ran = scratch.narrows("run net.toml").ok();
     assert_eq!(ran.out.matches(note).count() + ran.err.matches(note).count(), 1, "{ran}");
-    let completed = |anew: &str| {
-        let ran = scratch.narrows(&format!("run net.toml --json {anew}")).ok();
+    let completed = |force: &str| {
+        let ran = scratch.narrows(&format!("run net.toml --json {force}")).ok();
         ran.json()["runs"][0]["flows"]["all"]["completed"].clone()
     };
     assert_eq!(completed(""), 3);

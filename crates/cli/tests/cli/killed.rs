@@ -85,8 +85,8 @@ fn two_hundred_kills_lose_nothing() {
     let (mut killed, mut refused) = (0, 0);
     while killed < KILLS {
         let (line, out) = kinds[draw.below(kinds.len() as u64) as usize];
-        let anew = if draw.below(3) == 0 || line.ends_with("--force") { "" } else { " --force" };
-        let line = format!("{line}{anew}");
+        let force = if draw.below(3) == 0 || line.ends_with("--force") { "" } else { " --force" };
+        let line = format!("{line}{force}");
         let mut children = vec![start(&scratch, &line)];
         // Now and then a second writer, with the same or another command for the same directory.
         if draw.below(4) == 0 {

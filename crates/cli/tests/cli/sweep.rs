@@ -138,8 +138,8 @@ fn all_tables_have_the_keys_of_the_points() {
     let last = &summary["runs"][7]["point"];
     assert_eq!((&last["variant"], &last["scheme"]), (&"far".into(), &"cubic".into()));
     // All is as a directory of its own would have it.
-    scratch.narrows("sweep s.toml --quiet --out anew").ok();
-    assert!(scratch.comparable("out/sweep") == scratch.comparable("anew"));
+    scratch.narrows("sweep s.toml --quiet --out again").ok();
+    assert!(scratch.comparable("out/sweep") == scratch.comparable("again"));
     // `report` reads all of it.
     scratch.narrows("report out/sweep").ok();
 }
@@ -151,8 +151,8 @@ fn a_change_of_an_extended_file_makes_its_runs_again() {
     scratch.write("base.toml", GRID);
     let own = "extends = \"base.toml\"\nwithout = [\"grid\", \"schemes.cubic\"]\nname = \"own\"\n";
     scratch.write("own.toml", own);
-    let swept = |anew: &str| {
-        scratch.narrows(&format!("sweep own.toml {anew}")).ok();
+    let swept = |force: &str| {
+        scratch.narrows(&format!("sweep own.toml {force}")).ok();
         scratch.read("out/own/runs/uno/summary.json")
     };
     let first = swept("");

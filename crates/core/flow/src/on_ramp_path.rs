@@ -52,7 +52,7 @@ impl OnRampPath {
 
     /// Processes a packet's one-way delay by the two clocks. Does nothing if a later packet's delay was processed
     /// before.
-    pub(crate) fn heard(&mut self, now: Time, number: u64, delay: Span) {
+    pub(crate) fn on_ack(&mut self, now: Time, number: u64, delay: Span) {
         let Ok(place) = self.sent.binary_search_by_key(&number, |&(number, _)| number) else { return };
         let (_, mark) = self.sent[place];
         self.sent.drain(..=place);
@@ -95,7 +95,7 @@ mod tests {
             let mut hear = |at_us: u64, number, took_us| {
                 let now = Time::from_us(at_us);
                 ramp.sent(now, number, 0);
-                ramp.heard(now, number, apart + Span::from_us(took_us));
+                ramp.on_ack(now, number, apart + Span::from_us(took_us));
                 ramp.until().saturating_since(now).ns() / 1_000
             };
             // The first is the minimum. 15 us more exceed the threshold by 5 us; a minimum that is 3 us lower makes that 8
@@ -117,7 +117,7 @@ mod tests {
         let mut hear = |at_s: u64, number, took: Span| {
             let now = Time::from_ms(1_000 * at_s);
             ramp.sent(now, number, 0);
-            ramp.heard(now, number, took);
+            ramp.on_ack(now, number, took);
             ramp.until().saturating_since(now)
         };
         assert_eq!(hear(1, 0, Span::ZERO), Span::ZERO);
@@ -133,8 +133,8 @@ mod tests {
             ramp.sent(Time::from_us(number), number, number.saturating_sub(10));
         }
         assert_eq!(ramp.sent.len(), 11);
-        ramp.heard(Time::from_us(1_000), 995, Span::ZERO);
-        ramp.heard(Time::from_us(1_000), 993, Span::ZERO);
+        ramp.on_ack(Time::from_us(1_000), 995, Span::ZERO);
+        ramp.on_ack(Time::from_us(1_000), 993, Span::ZERO);
         assert_eq!(ramp.sent.len(), 4);
     }
 }

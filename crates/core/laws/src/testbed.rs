@@ -72,8 +72,8 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
 pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&PathInfo) -> L) {
     let mut law = None;
     for (number, line) in (1..).zip(trace.lines()).filter(|(_, line)| !line.starts_with('#')) {
-        let (told, permitted) = line.split_once(" | ").unwrap_or_else(|| panic!("line {number}: no bar"));
-        let (kind, fields) = told.split_once(' ').unwrap_or_else(|| panic!("line {number}: no event"));
+        let (notified, permitted) = line.split_once(" | ").unwrap_or_else(|| panic!("line {number}: no bar"));
+        let (kind, fields) = notified.split_once(' ').unwrap_or_else(|| panic!("line {number}: no event"));
         let fields: Vec<u64> = fields.split(' ').map(|field| field.parse().unwrap()).collect();
         match (&mut law, kind, &fields[..]) {
             (law @ None, "path", &[base_rtt, intra_rtt, line_rate, mss]) => {
@@ -126,13 +126,16 @@ pub(crate) fn replay<L: ControlLaw>(trace: &str, make: impl Fn(&PathInfo) -> L) 
                     _ => LossCause::Timeout,
                 },
             }),
-            _ => panic!("line {number}: no event of a law: {told}"),
+            _ => panic!("line {number}: no event of a law: {notified}"),
         }
         let (window, pace) = permitted.split_once(' ').unwrap_or_else(|| panic!("line {number}: no pace"));
         let pacing = if pace == "-" { Rate::MAX } else { Rate::from_bps(pace.parse().unwrap()) };
         let expected = SendLimits { window: Bytes::new(window.parse().unwrap()), pacing };
         let send_limits = law.as_ref().unwrap_or_else(|| panic!("line {number}: no path before it")).send_limits();
-        assert_eq!(send_limits, expected, "line {number}: what this law permits, and what that one did, after: {told}");
+        assert_eq!(
+            send_limits, expected,
+            "line {number}: what this law permits, and what that one did, after: {notified}"
+        );
     }
     assert!(law.is_some(), "nothing to replay");
 }
@@ -447,8 +450,8 @@ timeout 90000000 20000000 4096 0 | 50000 -
                 |path: &PathInfo| newreno::Params { initial_window: window, ..newreno::Params::for_path(path) };
             replay(TRACE, |path| NewReno::new(path, params(path)));
         });
-        let said = *other.unwrap_err().downcast::<std::string::String>().unwrap();
-        assert!(said.contains("line 3"), "{said}");
+        let message = *other.unwrap_err().downcast::<std::string::String>().unwrap();
+        assert!(message.contains("line 3"), "{message}");
     }
 
     /// A replay reports the remaining bytes where the line has them.

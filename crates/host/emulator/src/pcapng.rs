@@ -278,9 +278,10 @@ fn write(receiver: &Receiver<Captured>, files: Vec<(CaptureWriter, PathBuf)>) ->
             Ok(_) => writer.get_mut().block_ends(true),
             Err(error) => {
                 missing.packets += 1;
-                let said = writer.get_mut().failure.take().map_or_else(|| error.to_string(), |said| said.to_string());
+                let report =
+                    writer.get_mut().failure.take().map_or_else(|| error.to_string(), |report| report.to_string());
                 if let Some(writer) = file.take() {
-                    missing.end(path, &said, writer.into_inner());
+                    missing.end(path, &report, writer.into_inner());
                 }
             }
         }
@@ -317,8 +318,8 @@ mod tests {
     #[test]
     fn a_capture_that_cannot_be_is_refused_by_name() {
         let refused = |link, path: &str| Captures::start(&network(), &[(LinkId(link), path.into())]).unwrap_err();
-        let said = refused(0, "/nonesuch/x.pcapng").to_string();
-        assert!(said.contains("/nonesuch/x.pcapng"), "{said}");
+        let report = refused(0, "/nonesuch/x.pcapng").to_string();
+        assert!(report.contains("/nonesuch/x.pcapng"), "{report}");
         assert!(refused(99, "/dev/null").to_string().contains("no link 99"));
     }
 

@@ -384,8 +384,8 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let held = lock(&folder, Duration::ZERO).unwrap();
         let patience = Duration::from_millis(40);
-        let said = lock(&folder, patience).unwrap_err().to_string();
-        assert!(said.contains("another command") && said.contains(&folder.display().to_string()), "{said}");
+        let message = lock(&folder, patience).unwrap_err().to_string();
+        assert!(message.contains("another command") && message.contains(&folder.display().to_string()), "{message}");
         drop(held);
         assert!(lock(&folder, patience).is_ok());
         fs::remove_dir(&folder).unwrap();

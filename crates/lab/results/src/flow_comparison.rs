@@ -602,12 +602,12 @@ mod tests {
             let runs = std::slice::from_ref(run);
             side_by_side(runs, runs, asked, Tolerance::default()).map(|_| ()).unwrap_err().to_string()
         };
-        let said = tried(&full, Some(3_000));
-        assert!(said.contains("3.000 s"), "{said}");
+        let message = tried(&full, Some(3_000));
+        assert!(message.contains("3.000 s"), "{message}");
         let mut bare = full;
         (bare.rates, bare.ports) = (RateTable::default(), PortTable::default());
-        let said = tried(&bare, None);
-        assert!(said.contains("1.000 s") && said.contains("3.000 s"), "{said}");
+        let message = tried(&bare, None);
+        assert!(message.contains("1.000 s") && message.contains("3.000 s"), "{message}");
     }
 
     #[test]

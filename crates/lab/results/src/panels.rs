@@ -306,29 +306,29 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_panel_is_said() {
         let wrong = |panel: serde_json::Value| Drawing::from_json(&json!([panel])).unwrap_err().to_string();
-        let said = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "colour": "red" }));
+        let report = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "colour": "red" }));
         assert!(
-            said.starts_with("[[paper.plot]] number 1: colour: unknown field `colour`, expected one of `kind`, `y`"),
-            "{said}"
+            report.starts_with("[[paper.plot]] number 1: colour: unknown field `colour`, expected one of `kind`, `y`"),
+            "{report}"
         );
-        let said = wrong(json!({ "kind": "pie", "y": "all.fct.mean" }));
+        let report = wrong(json!({ "kind": "pie", "y": "all.fct.mean" }));
         assert!(
-            said.contains("`pie`")
-                && said.contains("`bars`")
-                && said.contains("`lines`")
-                && said.contains("`cdf`")
-                && said.contains("`time`"),
-            "{said}"
+            report.contains("`pie`")
+                && report.contains("`bars`")
+                && report.contains("`lines`")
+                && report.contains("`cdf`")
+                && report.contains("`time`"),
+            "{report}"
         );
-        let said = wrong(json!({ "kind": "bars", "y": "all.fct.p98" }));
-        assert!(said.starts_with("[[paper.plot]] number 1, `y`: column 9: expected a statistic"), "{said}");
-        let said = wrong(json!({ "kind": "cdf", "y": "inter.fct", "x": "load" }));
-        assert_eq!(said, "[[paper.plot]] number 1: `x` is for bars and lines");
-        let said = wrong(json!({ "kind": "bars", "y": ["all.fct.mean", "all.fct.p99"], "places": ["mean"] }));
-        assert!(said.contains("`places`") && said.contains("`y`"), "{said}");
-        let said = wrong(json!({ "kind": "lines", "y": ["all.fct.mean"], "places": ["mean"], "x": "load" }));
-        assert!(said.contains("give one of these"), "{said}");
-        let said = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "paper": [{ "value": "2", "of": "uno" }] }));
-        assert!(said.contains("`of` a scheme"), "{said}");
+        let report = wrong(json!({ "kind": "bars", "y": "all.fct.p98" }));
+        assert!(report.starts_with("[[paper.plot]] number 1, `y`: column 9: expected a statistic"), "{report}");
+        let report = wrong(json!({ "kind": "cdf", "y": "inter.fct", "x": "load" }));
+        assert_eq!(report, "[[paper.plot]] number 1: `x` is for bars and lines");
+        let report = wrong(json!({ "kind": "bars", "y": ["all.fct.mean", "all.fct.p99"], "places": ["mean"] }));
+        assert!(report.contains("`places`") && report.contains("`y`"), "{report}");
+        let report = wrong(json!({ "kind": "lines", "y": ["all.fct.mean"], "places": ["mean"], "x": "load" }));
+        assert!(report.contains("give one of these"), "{report}");
+        let report = wrong(json!({ "kind": "bars", "y": "all.fct.mean", "paper": [{ "value": "2", "of": "uno" }] }));
+        assert!(report.contains("`of` a scheme"), "{report}");
     }
 }

@@ -531,8 +531,8 @@ mod tests {
         let overrides = Overrides { without: vec!["host.on_ramp".to_owned()], ..Overrides::default() };
         let runs = parse(&text, "two.toml", &Overrides::default()).unwrap().runs();
         assert!(runs[0].check_support(RealHost::Kernel).is_ok());
-        let said = runs[1].check_support(RealHost::Kernel).unwrap_err().to_string();
-        assert!(said.contains("two.toml:17:") && said.contains("of the scheme `two`"), "{said}");
+        let report = runs[1].check_support(RealHost::Kernel).unwrap_err().to_string();
+        assert!(report.contains("two.toml:17:") && report.contains("of the scheme `two`"), "{report}");
         assert!(runs[1].check_support(RealHost::Transport).is_ok());
         let runs = parse(&text, "two.toml", &overrides).unwrap().runs();
         assert_eq!([&*runs[0].label, &*runs[1].label], ["One", "BBR (without host.on_ramp)"]);
@@ -541,8 +541,8 @@ mod tests {
 
     #[test]
     fn a_key_that_nobody_sets_cannot_be_left_out() {
-        let said = run(&["host.jitter={mean=\"1us\"}"], &["host.jiter"]).unwrap_err().to_string();
-        assert!(said.contains("--without:1:1") && said.contains("did you mean `host.jitter`?"), "{said}");
+        let report = run(&["host.jitter={mean=\"1us\"}"], &["host.jiter"]).unwrap_err().to_string();
+        assert!(report.contains("--without:1:1") && report.contains("did you mean `host.jitter`?"), "{report}");
     }
 
     #[test]

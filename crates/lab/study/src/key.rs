@@ -164,7 +164,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
             replay: Vec::new(),
             claims: &[],
             tables: &[],
-            anew: false,
+            force: false,
             others: Others::Keep,
         };
         study.keys().unwrap()

@@ -281,9 +281,9 @@ impl AttemptRecorder for Ledger {
             begun = OpenLedger::begin(&path, runs);
             damaged = Err(format!("`{}` was damaged: it is replaced by a new one", path.display()));
         }
-        let said = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
+        let message = begun.as_ref().map(drop).map_err(|error| not_written(&path, error));
         *self.lock() = begun.ok();
-        said.and(damaged)
+        message.and(damaged)
     }
 
     fn kept(&self, run: &str) -> Result<(), String> {
@@ -471,8 +471,8 @@ mod tests {
         let ledger = Ledger::default();
         plan_of(&ledger, &scratch.0, &names);
         ledger.kept("a").unwrap();
-        let said = ledger.end().unwrap_err();
-        assert!(said.contains("another program has kept") && said.contains("results are not"), "{said}");
+        let message = ledger.end().unwrap_err();
+        assert!(message.contains("another program has kept") && message.contains("results are not"), "{message}");
         ledger.kept("b").unwrap();
         ledger.end().unwrap();
         drop(reader);

@@ -61,7 +61,7 @@ pub struct Study<'a> {
     /// Tables that the report shows before those of the scenario.
     pub tables: &'a [report::Averages],
     /// Execute finished runs again.
-    pub anew: bool,
+    pub force: bool,
     /// Treatment of finished runs in the directory that the study lacks or has with other settings.
     pub others: Others,
 }
@@ -404,7 +404,7 @@ impl Study<'_> {
             lock.notes(&self.out).iter().for_each(|note| self.watch.tell(note));
         }
         let writer = taken.begin()?;
-        if !outdated.is_empty() && !self.anew && self.runs_missing {
+        if !outdated.is_empty() && !self.force && self.runs_missing {
             self.watch.tell(&format!(
                 "`{}` has {} by another version of Narrows: done again",
                 self.out.display(),
@@ -441,13 +441,13 @@ impl Study<'_> {
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             if self.watch.interrupted() {
                 let unread = (number..planned.runs.len())
-                    .filter(|&run| !self.anew && writer.seems_finished(run, reuse, self.from))
+                    .filter(|&run| !self.force && writer.seems_finished(run, reuse, self.from))
                     .inspect(|&run| self.say(self.notes.kept(&planned.runs[run].id)))
                     .count();
                 let finished = earlier.iter().flatten().count() + unread;
                 return Err(self.cut_short(writer, Error::Interrupted, 0, finished, planned.runs.len()));
             }
-            let found = if self.anew {
+            let found = if self.force {
                 Earlier::Nothing
             } else {
                 writer.earlier(number, reuse, self.from, &known.resolved, &known.columns)?

@@ -213,7 +213,7 @@ fn run(scratch: &Scratch, text: &str) -> RunResults {
         replay: vec!["narrows run known.toml".into()],
         claims: &[],
         tables: &[],
-        anew: true,
+        force: true,
         others: Others::Replace,
     };
     study.run().unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0)

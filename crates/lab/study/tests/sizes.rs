@@ -47,7 +47,7 @@ fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) ->
         replay: vec!["narrows size incast.toml".into()],
         claims: &[],
         tables: &[],
-        anew: false,
+        force: false,
         others: Others::Keep,
     };
     Ok(study.run()?.runs)

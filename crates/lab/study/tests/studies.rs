@@ -44,7 +44,7 @@ fn study<'a>(scenario: &'a Scenario, watch: &'a dyn SweepObserver, out: &Path) -
         replay: vec!["narrows run small.toml".into()],
         claims: &[],
         tables: &[],
-        anew: false,
+        force: false,
         others: Others::Keep,
     }
 }

@@ -112,7 +112,7 @@ pub enum Closed {
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (who, code, reason) = match self {
+        let (label, code, reason) = match self {
             Self::Here { code, reason } => ("this end", code, reason),
             Self::There { code, reason } => ("the peer", code, reason),
             Self::Silence => return f.write_str("the peer has not answered"),
@@ -123,7 +123,7 @@ impl fmt::Display for Closed {
                 return write!(f, "the caller asked for {asked}, and the listener offers {here}");
             }
         };
-        write!(f, "{who} closed the connection")?;
+        write!(f, "{label} closed the connection")?;
         match (*code == CloseCode::NONE, reason.is_empty()) {
             (true, true) => Ok(()),
             (true, false) => write!(f, ": {}", reason.escape_default()),

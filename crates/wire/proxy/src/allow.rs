@@ -526,9 +526,9 @@ mod tests {
             ("[a]:1", "its host is"),
             (":1", "its host is"),
         ] {
-            let said = text.parse::<Rule>().unwrap_err().to_string();
-            assert!(said.starts_with(&format!("`{text}`: ")) && said.contains(wrong), "{said}");
-            assert!(said.contains("; expected HOST:PORTS, such as"), "{said}");
+            let message = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(message.starts_with(&format!("`{text}`: ")) && message.contains(wrong), "{message}");
+            assert!(message.contains("; expected HOST:PORTS, such as"), "{message}");
         }
     }
 

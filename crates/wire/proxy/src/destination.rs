@@ -234,8 +234,8 @@ mod tests {
         assert!(matches!(Destination::read(&[1, 1, 2, 3, 4, 0, 0]), Err(DestinationError::Port { .. })));
         for (name, shown) in [("a\x1b[m", "`a\\u{1b}[m`"), ("\u{202e}moc", "`\\u{202e}moc`"), ("ü", "`ü`")] {
             let text = [&[3, name.len() as u8], name.as_bytes(), &[0, 1]].concat();
-            let said = Destination::read(&text).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("{shown} is no name of a host")), "{said}");
+            let message = Destination::read(&text).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("{shown} is no name of a host")), "{message}");
         }
         assert!(matches!(Destination::read(b"\x03\x00\x00\x01"), Err(DestinationError::Name { .. })));
     }

@@ -52,26 +52,26 @@ pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(
 pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let rate = busiest(setup);
     if own_traffic && rate > MAX_RATE {
-        said.push(format!(
+        messages.push(format!(
             "the flows' narrowest links carry {rate} together, and one thread passes on up to some {MAX_RATE}: the \
              emulator may be the bottleneck"
         ));
     }
     let rtt = built.report.intra_rtt.into_iter().chain(built.report.inter_rtt).map(|range| range.min).min();
     if let Some(rtt) = rtt.filter(|&rtt| rtt < MIN_RTT) {
-        said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
+        messages.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
     }
-    said
+    messages
 }
 
 /// Returns warnings about the scenario as one for the kernel's TCP.
 pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let header = if args.ipv6 { TCP_IPV4 + 20 } else { TCP_IPV4 };
     let wire = setup.host.mss + setup.host.header;
     let host = &setup.host;
@@ -82,13 +82,13 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
         let list = |(payload, header, ack_size, ack_every): (u32, u32, u32, u8)| {
             format!("payload {payload}, header {header}, ack_size {ack_size}, ack_every {ack_every}")
         };
-        said.push(format!(
+        messages.push(format!(
             "[host] has {}, and the kernel's TCP has {}: the simulated host differs",
             list(simulated),
             list(real)
         ));
     }
-    said
+    messages
 }
 
 /// Returns a note on keys that are ignored because they model properties that real hosts have by themselves.
@@ -128,9 +128,9 @@ pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) ->
 
 /// Returns the router's warnings.
 pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     if real_time && !router.real_time {
-        said.push("the emulator got no real-time scheduling: under load it is late by milliseconds".to_owned());
+        messages.push("the emulator got no real-time scheduling: under load it is late by milliseconds".to_owned());
     }
     let refused = &router.refused;
     for (count, what) in [
@@ -143,11 +143,11 @@ pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> 
         (router.capture_missed, "are missing in captures, because the disk was too slow or full"),
     ] {
         if count > 0 {
-            said.push(format!("{count} packets {what}"));
+            messages.push(format!("{count} packets {what}"));
         }
     }
-    said.extend(router.captures_ended.iter().chain(&router.captures_unnamed).cloned());
-    said
+    messages.extend(router.captures_ended.iter().chain(&router.captures_unnamed).cloned());
+    messages
 }
 
 #[cfg(test)]
@@ -166,8 +166,8 @@ mod tests {
         let segments = |count: u64| Bytes::new(count * 1_448);
         let dctcp = built("dctcp");
         assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, false), None);
-        let said = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
-        assert!(said.starts_with("senders received 12359 marks, and ports set 5240"), "{said}");
+        let message = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
+        assert!(message.starts_with("senders received 12359 marks, and ports set 5240"), "{message}");
         // A law that is deaf to marks does not count them.
         assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, false), None);
     }

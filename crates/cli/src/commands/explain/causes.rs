@@ -328,9 +328,9 @@ fn details(cause: &GroupCause) -> Option<String> {
     if cause.others.is_empty() {
         return None;
     }
-    let who = if cause.kind == RootKind::Queueing { "behind" } else { "by" };
+    let relation = if cause.kind == RootKind::Queueing { "behind" } else { "by" };
     let (flows, hosts) = (count(cause.other_flows, "other flow"), count(cause.other_hosts, "host"));
-    Some(format!("{who} {flows} of {hosts}: {}", parts(&cause.others)))
+    Some(format!("{relation} {flows} of {hosts}: {}", parts(&cause.others)))
 }
 
 impl ShownFlow<'_> {

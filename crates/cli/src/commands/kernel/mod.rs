@@ -31,9 +31,9 @@ pub(crate) fn kernel(command: KernelCommand) -> Result<(), CommandFailure> {
 /// Warning about sockets that found no memory for a flow.
 #[cfg(feature = "bpf")]
 pub(crate) fn without_law(sockets: u64) -> String {
-    let who = if sockets == 1 { "1 socket runs".to_owned() } else { format!("{sockets} sockets run") };
+    let subject = if sockets == 1 { "1 socket runs".to_owned() } else { format!("{sockets} sockets run") };
     format!(
-        "{who} or ran without the law, at the initial window: the kernel had no memory for its state (a socket may have \
+        "{subject} or ran without the law, at the initial window: the kernel had no memory for its state (a socket may have \
          net.core.optmem_max bytes; raise it)"
     )
 }

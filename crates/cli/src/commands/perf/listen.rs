@@ -78,11 +78,11 @@ fn serve(endpoint: &Endpoint, end: &EndpointSpec, desk: &mut TicketListener) -> 
 fn begin(connection: Connection, end: &EndpointSpec, keeps: bool) -> Result<JoinHandle<Tested>, CommandFailure> {
     let (answer, idle) = (PerfResponse::new(end.law.name(), end.window), end.idle);
     let thread = thread::Builder::new().name("narrows test".into()).spawn(move || {
-        let who = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
+        let label = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
         let tested = test(&connection, &answer, idle);
         match &tested {
-            Ok(text) => tell(&format!("{who}: {text}")),
-            Err(trouble) if keeps => tell(&format!("{who}: the test did not end well: {trouble}")),
+            Ok(text) => tell(&format!("{label}: {text}")),
+            Err(trouble) if keeps => tell(&format!("{label}: the test did not end well: {trouble}")),
             Err(_) => {}
         }
         tested

@@ -59,17 +59,17 @@ async fn serve(endpoint: &Endpoint, desk: &mut TicketListener, proxy: &ProxyServ
             incoming = endpoint.accept() => {
                 let Some(incoming) = incoming else { return };
                 let Some(connection) = desk.admit(incoming) else { continue };
-                let who = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
+                let label = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
                 if callers.len() >= MAX_CALLERS {
                     connection.close(CloseCode::BUSY, "as many proxy clients are connected as there may be");
-                    tell(&format!("{who}: refused, as {MAX_CALLERS} proxy clients are connected already"));
+                    tell(&format!("{label}: refused, as {MAX_CALLERS} proxy clients are connected already"));
                     continue;
                 }
-                tell(&format!("{who}: a proxy client is connected"));
+                tell(&format!("{label}: a proxy client is connected"));
                 let proxy = proxy.clone();
                 callers.spawn(async move {
-                    proxy.serve(&connection, &who).await;
-                    tell(&format!("{who}: the proxy client is gone: {}", connection.closed().await));
+                    proxy.serve(&connection, &label).await;
+                    tell(&format!("{label}: the proxy client is gone: {}", connection.closed().await));
                 });
             }
             Some(_) = callers.join_next() => {}

@@ -134,7 +134,7 @@ fn turn_away(
 
 fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result<(), CommandFailure> {
     let address = connection.paths().first().map(|path| path.via.remote);
-    let who = address.map_or_else(|| "the sender".to_owned(), |it| it.to_string());
+    let label = address.map_or_else(|| "the sender".to_owned(), |it| it.to_string());
     let board = TransferDisplay::new(args.show);
     let modes = if args.exact_modes { Modes::Exact } else { Modes::OfNew };
     let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.overwrite, modes }, &board);
@@ -152,7 +152,7 @@ fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result
                 other => return Err(CommandFailure::Run(other.into())),
             };
             return Err(CommandFailure::Run(anyhow::anyhow!(
-                "the transfer from {who} did not end well: {trouble}\nhelp: {GOES_ON}"
+                "the transfer from {label} did not end well: {trouble}\nhelp: {GOES_ON}"
             )));
         }
     };
@@ -169,7 +169,7 @@ fn receive(connection: &Connection, folder: &DestDir, args: &RecvArgs) -> Result
     if args.show.json {
         print(&format!("{:#}", shown.as_json()))?;
     } else if !args.show.quiet {
-        tell(&format!("{who}: {}", shown.as_text()));
+        tell(&format!("{label}: {}", shown.as_text()));
     }
     match summary.failed {
         0 => Ok(()),

@@ -509,7 +509,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         state.heard.check(acks, state.out.records.end())?;
         let timed = one_way(&state.out, acks);
         if let (Some(ramp), Some((number, delay))) = (&mut state.ramp, timed) {
-            ramp.heard(now, number, delay);
+            ramp.on_ack(now, number, delay);
         }
         let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
         let mut newest: Option<(u64, SentPacket<W::Content>)> = None;
@@ -519,7 +519,7 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
                 let Some(record) = state.out.take(law_state, number) else { continue };
                 if record.state() == State::Lost {
                     late += 1;
-                    overtaken += u64::from(!state.timeouts.came(number, record.bytes()));
+                    overtaken += u64::from(!state.timeouts.on_late_ack(number, record.bytes()));
                 }
                 taken.packets += 1;
                 taken.bytes += record.bytes();
@@ -533,9 +533,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         let marks = state.heard.take(acks, taken.packets);
         let Some((number, record)) = newest else { return Ok(taken) };
         taken.marked = marked_share(taken.bytes, taken.packets, marks);
-        let timeout_state::Answered { ends_silence, over } = state.timeouts.heard(number);
+        let timeout_state::AckEffect { ends_timeout, over } = state.timeouts.on_ack(number);
         // Regardless of the window, a packet must be sent: its acknowledgement shows which of the others arrived.
-        if ends_silence && state.timeouts.open().is_some() && state.out.oldest().is_none() {
+        if ends_timeout && state.timeouts.open().is_some() && state.out.oldest().is_none() {
             state.timeouts.probe();
         }
         self.stats.spurious += late;
@@ -580,8 +580,8 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
         if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, law_state.send_limits.window) {
             self.notify(subflow, &told);
         }
-        if let Some(silence) = over {
-            self.settle(now, subflow, &silence);
+        if let Some(range) = over {
+            self.settle(now, subflow, &range);
         }
         self.lose_while(now, subflow, LossCause::Reordered, Outstanding::next_rack_loss);
         self.forget(now, subflow);
@@ -590,10 +590,10 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
 
     /// Notifies a subflow's law of payload that timeouts declared lost and that has not arrived. If some of it arrived,
     /// the path was not dead: these are ordinary losses.
-    fn settle(&mut self, now: Time, subflow: u8, silence: &TimedOutRange) {
+    fn settle(&mut self, now: Time, subflow: u8, range: &TimedOutRange) {
         let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
         let state = &self.subflows[usize::from(subflow)];
-        let Range { first, last } = silence.numbers;
+        let Range { first, last } = range.numbers;
         // Packets without a record are not counted.
         let (mut lost, mut sent_at) = (Bytes::ZERO, Time::ZERO);
         for number in first.max(state.out.records.first())..=last {
@@ -603,11 +603,11 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
                 sent_at = record.sent_at;
             }
         }
-        let lost = lost.min(silence.open());
+        let lost = lost.min(range.open());
         if lost.is_zero() || !timeouts_cut {
             return;
         }
-        let cause = if silence.came.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
+        let cause = if range.acked.is_zero() { LossCause::Timeout } else { LossCause::Reordered };
         if cause != LossCause::Timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
@@ -667,8 +667,8 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// how much reordering there is; packets that timeouts declared lost are kept until it is known whether they
     /// arrived.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let SubflowState { out, timeouts: strikes, .. } = &mut self.subflows[usize::from(subflow)];
-        if strikes.open().is_some() {
+        let SubflowState { out, timeouts, .. } = &mut self.subflows[usize::from(subflow)];
+        if timeouts.open().is_some() {
             return;
         }
         let timeout = out.timeout(&self.config.timing);
@@ -678,9 +678,9 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     /// Returns the next time at which [`Channel::on_timer`] must be called. It moves with every acknowledgement.
     pub fn next_timer(&mut self) -> Time {
         let timing = &self.config.timing;
-        let strikes = self.subflows.iter_mut().map(|state| state.out.deadline(timing));
+        let timers = self.subflows.iter_mut().map(|state| state.out.deadline(timing));
         let laws = self.groups.iter().map(|group| group.law_state.law.next_timer());
-        strikes.chain(laws).min().unwrap_or(Time::NEVER)
+        timers.chain(laws).min().unwrap_or(Time::NEVER)
     }
 
     /// Handles the expiry of [`Channel::next_timer`].

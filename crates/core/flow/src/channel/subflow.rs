@@ -54,8 +54,8 @@ impl<C: Copy> SubflowState<C> {
         }
         match work.next_bytes(self.mss) {
             None => SendState::Blocked,
-            Some(_) if self.timeouts.allow_a_probe() => SendState::Now,
-            Some(_) if self.timeouts.hold_all_back() => SendState::Blocked,
+            Some(_) if self.timeouts.may_probe() => SendState::Now,
+            Some(_) if self.timeouts.is_probe_only() => SendState::Blocked,
             Some(bytes) if self.timeouts.open().is_some_and(|open| law_state.is_full_with(open, bytes)) => {
                 SendState::Blocked
             }

@@ -11,7 +11,7 @@ use crate::ranges::Range;
 /// returned to the work (RFC 9002 §7.6: three).
 const PROBES: u8 = 2;
 
-/// Packets of a subflow that timeouts declared lost, until an acknowledgement shows whether they arrived.
+/// Packets of a subflow that timeouts declared lost, kept until an acknowledgement shows whether they arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedOutRange {
     /// Numbers from its first packet to its last one.
@@ -19,15 +19,15 @@ pub(super) struct TimedOutRange {
     /// Payload.
     lost: Bytes,
     /// Payload of these packets that has arrived after all.
-    pub(super) came: Bytes,
+    pub(super) acked: Bytes,
     /// No packet from the first one on is acknowledged. Until then only probes are sent.
-    lasts: bool,
+    is_unanswered: bool,
 }
 
 impl TimedOutRange {
     /// Returns the payload of unknown state: it may still be in flight, and counts against the window.
     pub(super) fn open(&self) -> Bytes {
-        self.lost - self.came.min(self.lost)
+        self.lost - self.acked.min(self.lost)
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) struct TimeoutState {
     /// Number of packets that may be sent regardless of the window.
     probes: u8,
     /// Packets that timeouts declared lost and that no acknowledgement has resolved yet.
-    silence: Option<TimedOutRange>,
+    timed_out: Option<TimedOutRange>,
 }
 
 /// Effect of an acknowledgement on the timer state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answered {
-    /// The acknowledgement ends the peer's silence.
-    pub(super) ends_silence: bool,
+pub(super) struct AckEffect {
+    /// The acknowledgement is of a packet sent since the timeout.
+    pub(super) ends_timeout: bool,
     /// Packets that timeouts declared lost, once it is known which of them arrived.
     pub(super) over: Option<TimedOutRange>,
 }
@@ -63,19 +63,19 @@ impl TimeoutState {
     }
 
     /// Returns whether a packet may be sent regardless of the window.
-    pub(super) fn allow_a_probe(&self) -> bool {
+    pub(super) fn may_probe(&self) -> bool {
         self.probes > 0
     }
 
     /// Returns whether only probes may be sent.
-    pub(super) fn hold_all_back(&self) -> bool {
-        self.silence.is_some_and(|silence| silence.lasts)
+    pub(super) fn is_probe_only(&self) -> bool {
+        self.timed_out.is_some_and(|range| range.is_unanswered)
     }
 
     /// Returns the payload that counts against the window in addition to what is in flight; `None` if nothing is
     /// unresolved.
     pub(super) fn open(&self) -> Option<Bytes> {
-        self.silence.map(|silence| silence.open())
+        self.timed_out.map(|range| range.open())
     }
 
     /// Records that a packet is sent.
@@ -100,12 +100,12 @@ impl TimeoutState {
     /// timeout, returns the packets of that one: no acknowledgement of them is awaited any more.
     pub(super) fn take(&mut self, numbers: Range, lost: Bytes) -> Option<TimedOutRange> {
         debug_assert!(numbers.first <= numbers.last, "{numbers:?}");
-        debug_assert!(self.silence.is_none_or(|old| old.numbers.last < numbers.first), "a packet times out twice");
-        let new = TimedOutRange { numbers, lost, came: Bytes::ZERO, lasts: true };
-        match self.silence.replace(new) {
-            Some(before) if before.lasts => {
+        debug_assert!(self.timed_out.is_none_or(|old| old.numbers.last < numbers.first), "a packet times out twice");
+        let new = TimedOutRange { numbers, lost, acked: Bytes::ZERO, is_unanswered: true };
+        match self.timed_out.replace(new) {
+            Some(before) if before.is_unanswered => {
                 let numbers = Range { first: before.numbers.first, last: numbers.last };
-                self.silence = Some(TimedOutRange { numbers, lost: before.lost + lost, ..before });
+                self.timed_out = Some(TimedOutRange { numbers, lost: before.lost + lost, ..before });
                 None
             }
             before => before,
@@ -113,26 +113,26 @@ impl TimeoutState {
     }
 
     /// Records the arrival of a packet that was declared lost. Returns whether a timeout had declared it lost.
-    pub(super) fn came(&mut self, number: u64, bytes: Bytes) -> bool {
-        let taken = self.silence.as_mut().filter(|it| it.numbers.contains(number));
+    pub(super) fn on_late_ack(&mut self, number: u64, bytes: Bytes) -> bool {
+        let taken = self.timed_out.as_mut().filter(|it| it.numbers.contains(number));
         match taken {
-            Some(silence) => silence.came += bytes,
+            Some(range) => range.acked += bytes,
             None => return false,
         }
         true
     }
 
     /// Processes the number of the newest packet that an acknowledgement newly acknowledges.
-    pub(super) fn heard(&mut self, number: u64) -> Answered {
-        // An acknowledgement of packets sent before a silence does not end it.
-        let ends_silence = self.silence.is_none_or(|silence| silence.numbers.first <= number);
-        if ends_silence {
+    pub(super) fn on_ack(&mut self, number: u64) -> AckEffect {
+        // An acknowledgement of packets sent before a timeout does not end it.
+        let ends_timeout = self.timed_out.is_none_or(|range| range.numbers.first <= number);
+        if ends_timeout {
             (self.count, self.first_at, self.probes) = (0, None, 0);
         }
-        if let Some(silence) = &mut self.silence {
-            silence.lasts &= !ends_silence;
+        if let Some(range) = &mut self.timed_out {
+            range.is_unanswered &= !ends_timeout;
         }
-        Answered { ends_silence, over: self.silence.take_if(|silence| silence.numbers.last <= number) }
+        AckEffect { ends_timeout, over: self.timed_out.take_if(|range| range.numbers.last <= number) }
     }
 }
 
@@ -146,47 +146,47 @@ mod tests {
         Range { first, last }
     }
 
-    fn struck() -> TimeoutState {
-        let mut strikes = TimeoutState::default();
-        let probes = [1, 2, 3].map(|ms| strikes.expire(Time::from_ms(ms)));
-        assert_eq!((probes, strikes.first_at()), ([true, true, false], Some(Time::from_ms(1))));
-        assert!(strikes.take(range(10, 19), KB).is_none());
-        strikes
+    fn three_timeouts() -> TimeoutState {
+        let mut timeouts = TimeoutState::default();
+        let probes = [1, 2, 3].map(|ms| timeouts.expire(Time::from_ms(ms)));
+        assert_eq!((probes, timeouts.first_at()), ([true, true, false], Some(Time::from_ms(1))));
+        assert!(timeouts.take(range(10, 19), KB).is_none());
+        timeouts
     }
 
     #[test]
-    fn what_left_before_a_silence_does_not_end_it() {
-        let mut strikes = struck();
-        strikes.probe();
-        assert!(strikes.allow_a_probe() && strikes.hold_all_back());
-        let heard = strikes.heard(9);
-        assert!(!heard.ends_silence && heard.over.is_none());
-        assert_eq!((strikes.count(), strikes.hold_all_back(), strikes.open()), (3, true, Some(KB)));
-        strikes.sent();
-        assert!(!strikes.allow_a_probe());
+    fn an_ack_of_earlier_packets_does_not_end_a_timeout() {
+        let mut timeouts = three_timeouts();
+        timeouts.probe();
+        assert!(timeouts.may_probe() && timeouts.is_probe_only());
+        let effect = timeouts.on_ack(9);
+        assert!(!effect.ends_timeout && effect.over.is_none());
+        assert_eq!((timeouts.count(), timeouts.is_probe_only(), timeouts.open()), (3, true, Some(KB)));
+        timeouts.sent();
+        assert!(!timeouts.may_probe());
     }
 
     #[test]
     fn an_answer_to_part_of_it_opens_the_window_for_that_part() {
-        let mut strikes = struck();
-        assert!(strikes.came(12, Bytes::new(100)) && !strikes.came(9, Bytes::new(100)));
-        let heard = strikes.heard(12);
-        assert!(heard.ends_silence && heard.over.is_none() && !strikes.hold_all_back());
-        assert_eq!((strikes.count(), strikes.first_at(), strikes.open()), (0, None, Some(Bytes::new(900))));
+        let mut timeouts = three_timeouts();
+        assert!(timeouts.on_late_ack(12, Bytes::new(100)) && !timeouts.on_late_ack(9, Bytes::new(100)));
+        let effect = timeouts.on_ack(12);
+        assert!(effect.ends_timeout && effect.over.is_none() && !timeouts.is_probe_only());
+        assert_eq!((timeouts.count(), timeouts.first_at(), timeouts.open()), (0, None, Some(Bytes::new(900))));
         // A packet newer than all of them resolves the rest.
-        let over = strikes.heard(20).over.unwrap();
-        assert_eq!((over.numbers, over.open(), strikes.open()), (range(10, 19), Bytes::new(900), None));
+        let over = timeouts.on_ack(20).over.unwrap();
+        assert_eq!((over.numbers, over.open(), timeouts.open()), (range(10, 19), Bytes::new(900), None));
     }
 
     #[test]
-    fn two_timeouts_are_one_silence_unless_something_was_heard_between() {
-        let mut strikes = struck();
-        assert!(strikes.take(range(20, 24), KB).is_none());
-        assert_eq!(strikes.open(), Some(Bytes::new(2_000)));
-        assert_eq!(strikes.heard(24).over.unwrap().numbers, range(10, 24));
-        let mut strikes = struck();
-        strikes.heard(15);
-        let before = strikes.take(range(20, 24), KB).unwrap();
-        assert_eq!((before.numbers, strikes.open()), (range(10, 19), Some(KB)));
+    fn two_timeouts_are_one_range_unless_an_ack_came_between() {
+        let mut timeouts = three_timeouts();
+        assert!(timeouts.take(range(20, 24), KB).is_none());
+        assert_eq!(timeouts.open(), Some(Bytes::new(2_000)));
+        assert_eq!(timeouts.on_ack(24).over.unwrap().numbers, range(10, 24));
+        let mut timeouts = three_timeouts();
+        timeouts.on_ack(15);
+        let before = timeouts.take(range(20, 24), KB).unwrap();
+        assert_eq!((before.numbers, timeouts.open()), (range(10, 19), Some(KB)));
     }
 }

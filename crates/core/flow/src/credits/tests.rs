@@ -39,14 +39,14 @@ const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
 
 /// Returns the packets other than data sent from `now` up to `until`, with their times.
 fn act(flow: &mut CreditSender, sender: &mut Sender<Law>, mut now: Time, until: Time) -> Vec<(Time, Signal)> {
-    let mut said = Vec::new();
+    let mut signals = Vec::new();
     loop {
         now = now.max(flow.next_action(sender, now));
         if now > until {
-            return said;
+            return signals;
         }
         while let Some(signal) = flow.act(sender, now) {
-            said.push((now, signal));
+            signals.push((now, signal));
         }
     }
 }
@@ -56,9 +56,9 @@ fn act(flow: &mut CreditSender, sender: &mut Sender<Law>, mut now: Time, until: 
 #[test]
 fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     let (mut flow, mut sender) = flow(LawKind::FlashPass, 10, &[EVEN, LATE_START]);
-    let said = act(&mut flow, &mut sender, Time::ZERO, Time::from_us(20));
-    assert_eq!(said.len(), 16);
-    for (index, &(at, signal)) in (0u32..).zip(&said) {
+    let signals = act(&mut flow, &mut sender, Time::ZERO, Time::from_us(20));
+    assert_eq!(signals.len(), 16);
+    for (index, &(at, signal)) in (0u32..).zip(&signals) {
         assert_eq!(signal, Signal::Emulation { number: index, expendable: index >= 12 });
         // The law's rate is cut to whole bits a second, so a gap is 1297.6 ns plus less than a picosecond.
         assert!(at.ps().abs_diff(u64::from(index) * 1_297_600) <= u64::from(index), "{index} at {at}");
@@ -135,8 +135,8 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
     }
     // 1538 bytes last 1230.4 ns: 813 in a millisecond.
     assert_eq!(flow.stats().unscheduled, 813);
-    let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
-    let probes: Vec<_> = said.iter().filter(|(_, signal)| *signal == Signal::Probe).collect();
+    let signals = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
+    let probes: Vec<_> = signals.iter().filter(|(_, signal)| *signal == Signal::Probe).collect();
     assert_eq!(probes, [&(Time::from_ms(1), Signal::Probe)]);
     // No packet was acknowledged: all are lost, and wait for credits.
     flow.on_probe_answer(&mut sender, Time::from_us(2_000), 0);
@@ -148,8 +148,8 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
 fn an_early_start_may_have_no_probe() {
     let (mut flow, mut sender) = flow(LawKind::FlashPass, 10_000, &[EVEN, ("probe", Setting::Switch(false))]);
     flow.take(&mut sender, Time::ZERO);
-    let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
-    assert!(!said.is_empty() && said.iter().all(|(_, signal)| *signal != Signal::Probe), "{said:?}");
+    let signals = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
+    assert!(!signals.is_empty() && signals.iter().all(|(_, signal)| *signal != Signal::Probe), "{signals:?}");
     assert!(matches!(state(&mut flow, &mut sender, Time::from_us(1_001)), State::Never));
 }
 
@@ -200,7 +200,7 @@ fn a_sender_asks_and_stops() {
 fn a_sender_stops_when_nothing_is_left() {
     let (mut flow, mut sender) = flow(LawKind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
     act(&mut flow, &mut sender, Time::ZERO, Time::ZERO);
-    let said: Vec<_> = (0..4u32)
+    let signals: Vec<_> = (0..4u32)
         .map(|number| {
             let now = Time::from_us(1_000 + 10 * u64::from(number));
             flow.on_credit(&mut sender, now, number);
@@ -208,7 +208,7 @@ fn a_sender_stops_when_nothing_is_left() {
             flow.act(&mut sender, now)
         })
         .collect();
-    assert_eq!(said, [None, None, None, Some(Signal::Stop)]);
+    assert_eq!(signals, [None, None, None, Some(Signal::Stop)]);
 }
 
 /// Echoes wait for half of the rest of `T_wait`, or for 32; a gap longer than the map releases the held echo.

@@ -481,8 +481,11 @@ mod tests {
                 *steps += 1;
             }
         }
-        let struck = bed.law(0).acted().quick_adapts;
-        assert!((1..=2).contains(&struck) && (200..460).contains(&probing), "{struck} probes, {probing} steps");
+        let probes_done = bed.law(0).acted().quick_adapts;
+        assert!(
+            (1..=2).contains(&probes_done) && (200..460).contains(&probing),
+            "{probes_done} probes, {probing} steps"
+        );
         let mut half = self::bed(1, |params| {
             params.pacing_margin = Frac::ZERO;
             params.min_rtt_window = Span::from_ms(50);

@@ -106,9 +106,9 @@ mod tests {
             device_drops: 7,
             ..RouterOutcome::default()
         };
-        let said = bottleneck(&outcome).unwrap();
+        let message = bottleneck(&outcome).unwrap();
         for sign in ["written over 2.000 ms", "read only after 2.000 ms", "950.000 ms of a second", "7 packets"] {
-            assert!(said.contains(sign), "{said}");
+            assert!(message.contains(sign), "{message}");
         }
     }
 }

@@ -411,7 +411,7 @@ pub(super) mod tests {
             end.flows.iter().find(|it| !it.completed.is_set())
         );
         let traffic = Traffic { setup: &setup, congestion: &["nosuchlaw".to_owned()], ipv6: false };
-        let said = Connected::new(traffic, &Loopback(6), &mut || true).unwrap_err().to_string();
-        assert!(said.contains("nosuchlaw"), "{said}");
+        let message = Connected::new(traffic, &Loopback(6), &mut || true).unwrap_err().to_string();
+        assert!(message.contains("nosuchlaw"), "{message}");
     }
 }

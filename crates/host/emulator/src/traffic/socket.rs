@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn an_unknown_congestion_control_is_refused_with_those_there_are() {
         check_congestion("reno").unwrap();
-        let said = check_congestion("nosuchlaw").unwrap_err().to_string();
-        assert!(said.contains("no congestion control `nosuchlaw`; it has ") && said.contains("reno"), "{said}");
+        let report = check_congestion("nosuchlaw").unwrap_err().to_string();
+        assert!(report.contains("no congestion control `nosuchlaw`; it has ") && report.contains("reno"), "{report}");
     }
 }

@@ -314,7 +314,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
             };
             let in_bytes = |found: f64| DimensionedValue::bytes(found);
             let in_bps = |found: f64| DimensionedValue::bps(found);
-            let (values, whose, made): (Vec<f64>, &str, fn(f64) -> DimensionedValue) = match of {
+            let (values, source, made): (Vec<f64>, &str, fn(f64) -> DimensionedValue) = match of {
                 Sampled::Queue => (of_ports(|row| Some(row.queue_bytes)), "ports", in_bytes),
                 Sampled::Phantom => (of_ports(|row| row.phantom_bytes), "ports", in_bytes),
                 Sampled::Ingress => (of_ports(|row| row.ingress_bytes), "ports", in_bytes),
@@ -330,7 +330,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
                 }
             };
             let found = sampled(values, *stat).map(made);
-            found.ok_or_else(|| missing(format!("no samples of the {whose} `{chosen}`")))
+            found.ok_or_else(|| missing(format!("no samples of the {source} `{chosen}`")))
         }
     }
 }

@@ -52,9 +52,9 @@ fn impossible_metrics_are_refused_before_the_runs() {
         ("queue('all').p99 / 1MB < 1us", "is a number and `1us` is a time"),
         ("rate('nope').mean > 1bps", "`nope` is no choice of flows"),
     ] {
-        let said =
+        let report =
             comparable(&check_of_a_run(text).unwrap(), &MetricNames::of(&info)).map_err(|error| error.to_string());
-        assert!(said.as_ref().is_err_and(|said| said.contains(message)), "{text}: {said:?}");
+        assert!(report.as_ref().is_err_and(|report| report.contains(message)), "{text}: {report:?}");
     }
     for text in ["p99(all.fct) < 5us", "flows(0s, 1ms).rate >= 1bps", "fairness.converged_at <= 1s / 2"] {
         assert_eq!(comparable(&check_of_a_run(text).unwrap(), &MetricNames::of(&info)), Ok(()), "{text}");
@@ -71,10 +71,10 @@ fn runs_may_be_abbreviated() {
     let holds =
         |text: &str| holds(&check(text).unwrap(), &Runs::of_results(&results)).map_err(|error| error.to_string());
     assert_eq!(holds("a[traffic.0.size=1KB].all.count == a[1.size=1KB].all.count"), Ok(true));
-    let said = holds("a[size=1KB].all.count == 1").unwrap_err();
+    let report = holds("a[size=1KB].all.count == 1").unwrap_err();
     assert!(
-        said.contains("`a,size=1KB`") && said.contains("traffic.0.size") && said.contains("traffic.1.size"),
-        "{said}"
+        report.contains("`a,size=1KB`") && report.contains("traffic.0.size") && report.contains("traffic.1.size"),
+        "{report}"
     );
 }
 
@@ -318,8 +318,8 @@ fn samples_are_chosen_by_time() {
         ("a.rate('0', 10ms, 20ms).max > 1bps", "no samples of the flows `0`"),
         ("a.buffer('all', 0s, 1s).max > 1B", "no samples of the switches `all`"),
     ] {
-        let said = holds(&check(text).unwrap(), &runs).unwrap_err().to_string();
-        assert!(said.contains(message), "{text}: {said}");
+        let report = holds(&check(text).unwrap(), &runs).unwrap_err().to_string();
+        assert!(report.contains(message), "{text}: {report}");
     }
     for (text, message) in [
         ("a.rate('0', 5, 7ms).max > 1bps", "expected a time such as 20ms"),
@@ -327,8 +327,8 @@ fn samples_are_chosen_by_time() {
         ("a.rate('0', 7ms, 5ms).max > 1bps", "this ends before it begins"),
         ("a.rate('0', x, 5ms).max > 1bps", "expected a time such as 20ms"),
     ] {
-        let said = check(text).unwrap_err().to_string();
-        assert!(said.contains(message), "{text}: {said}");
+        let report = check(text).unwrap_err().to_string();
+        assert!(report.contains(message), "{text}: {report}");
     }
 }
 
@@ -390,13 +390,13 @@ fn what_has_no_value_says_why() {
         ("1 > 2 and c.all.count == 1", "there is no run `c`"),
     ];
     for (text, message) in cases {
-        let said = refused(text);
-        assert!(said.contains(message), "{text}: {said}");
+        let report = refused(text);
+        assert!(report.contains(message), "{text}: {report}");
     }
     let results = runs();
     let summaries = Runs::of_summaries(results.iter().map(|run| &run.summary));
-    let said = holds(&check("a.queue(\"receiver\").max < 1B").unwrap(), &summaries).unwrap_err().to_string();
-    assert!(said.contains("samples of ports are not at hand"), "{said}");
+    let report = holds(&check("a.queue(\"receiver\").max < 1B").unwrap(), &summaries).unwrap_err().to_string();
+    assert!(report.contains("samples of ports are not at hand"), "{report}");
 }
 
 #[test]
@@ -746,11 +746,11 @@ fn claims_come_from_files() {
         (json!({ "check": "1 < 2", "recorded": { "quick": "fine" } }), "`recorded.quick`: no verdict `fine`"),
     ];
     for (more, message) in cases {
-        let said = Claim::from_json(&claim(&more)).unwrap_err().to_string();
-        assert!(said.contains(message), "{said}");
+        let report = Claim::from_json(&claim(&more)).unwrap_err().to_string();
+        assert!(report.contains(message), "{report}");
     }
-    let said = Claim::from_json(&json!(3)).unwrap_err().to_string();
-    assert!(said.starts_with("claim `?`"), "{said}");
+    let report = Claim::from_json(&json!(3)).unwrap_err().to_string();
+    assert!(report.starts_with("claim `?`"), "{report}");
 }
 
 fn word<W: ClosedSet + std::fmt::Debug>() -> impl Strategy<Value = W> {

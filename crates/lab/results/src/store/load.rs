@@ -594,8 +594,8 @@ mod tests {
         assert_eq!(load_set(&target).unwrap().unchecked, 1);
         let flows = fs::read(target.join(FLOWS)).unwrap();
         fs::write(target.join(FLOWS), &flows[..flows.len() / 2]).unwrap();
-        let said = load(&target).unwrap_err().to_string();
-        assert!(said.contains("flows.parquet`: not a readable Parquet file"), "{said}");
+        let output = load(&target).unwrap_err().to_string();
+        assert!(output.contains("flows.parquet`: not a readable Parquet file"), "{output}");
         fs::write(target.join(FLOWS), flows).unwrap();
         fs::create_dir(&next).unwrap();
         fs::write(
@@ -609,8 +609,8 @@ mod tests {
         assert_eq!(plan.runs[0].folder(), "runs/a%20b");
         // One of another shape is refused by name.
         fs::write(next.join(PLAN), r#"{ "schema": 2, "program": "narrows" }"#).unwrap();
-        let said = load_set(&target).unwrap_err().to_string();
-        assert!(said.contains("plan.json` has schema 2; this version reads schema 1"), "{said}");
+        let output = load_set(&target).unwrap_err().to_string();
+        assert!(output.contains("plan.json` has schema 2; this version reads schema 1"), "{output}");
     }
 
     #[test]
@@ -631,25 +631,28 @@ mod tests {
             let before = fs::read_to_string(&path).unwrap();
             assert!(before.contains(from), "{from}");
             fs::write(&path, before.replacen(from, to, 1)).unwrap();
-            let said = message(load(&target));
+            let output = message(load(&target));
             fs::write(&path, before).unwrap();
-            said
+            output
         };
-        let said = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": \"x\", \"old\": ");
-        assert!(said.contains("run/summary.json`, key `network.ecn_marks`: invalid type: string"), "{said}");
-        let said = edit("summary.json", "\"jain_final\"", "\"jain_last\"");
-        assert!(said.contains("key `fairness`: missing field `jain_final`"), "{said}");
-        let said = edit("summary.json", "\"count\"", "\"number\"");
-        assert!(said.contains("summary.json`, key `flows.all`: missing field `count`"), "{said}");
-        let said = edit("summary.json", "\"schema\": 1", "\"schema\": 2");
-        assert!(said.contains("summary.json` has schema 2; this version reads schema 1"), "{said}");
-        let said = edit("manifest.json", "{", "{{");
-        assert!(said.contains("manifest.json` is not JSON: "), "{said}");
+        let output = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": \"x\", \"old\": ");
+        assert!(output.contains("run/summary.json`, key `network.ecn_marks`: invalid type: string"), "{output}");
+        let output = edit("summary.json", "\"jain_final\"", "\"jain_last\"");
+        assert!(output.contains("key `fairness`: missing field `jain_final`"), "{output}");
+        let output = edit("summary.json", "\"count\"", "\"number\"");
+        assert!(output.contains("summary.json`, key `flows.all`: missing field `count`"), "{output}");
+        let output = edit("summary.json", "\"schema\": 1", "\"schema\": 2");
+        assert!(output.contains("summary.json` has schema 2; this version reads schema 1"), "{output}");
+        let output = edit("manifest.json", "{", "{{");
+        assert!(output.contains("manifest.json` is not JSON: "), "{output}");
         // Still a valid manifest or summary, with different contents.
-        let said = edit("manifest.json", "\"seed\": 1", "\"seed\": 7");
-        assert!(said.ends_with("manifest.json` is not as it was written: its SHA-256 is not the one in it"), "{said}");
-        let said = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": 1");
-        assert!(said.contains("summary.json` is not as it was written"), "{said}");
+        let output = edit("manifest.json", "\"seed\": 1", "\"seed\": 7");
+        assert!(
+            output.ends_with("manifest.json` is not as it was written: its SHA-256 is not the one in it"),
+            "{output}"
+        );
+        let output = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": 1");
+        assert!(output.contains("summary.json` is not as it was written"), "{output}");
         // The engine's times differ between repetitions, and are not held to anything.
         assert_eq!(edit("summary.json", "\"threads\": ", "\"threads\": 1"), "no error");
         // Without a hash of its own, a manifest is read as far as it can be.
@@ -661,28 +664,28 @@ mod tests {
             let text = value.to_string();
             assert!(text.contains(from), "{from}");
             fs::write(&path, text.replacen(from, to, 1)).unwrap();
-            let said = message(load(&target));
+            let output = message(load(&target));
             fs::write(&path, before).unwrap();
-            said
+            output
         };
-        let said = unsealed("\"seed\":1", "\"seed\":-1");
-        assert!(said.contains("manifest.json`, key `seed`"), "{said}");
-        let said = unsealed("\"name\":\"port_samples.parquet\"", "\"name\":\"x\"");
-        assert!(said.contains("manifest.json`, key `files`: has no `port_samples.parquet`"), "{said}");
+        let output = unsealed("\"seed\":1", "\"seed\":-1");
+        assert!(output.contains("manifest.json`, key `seed`"), "{output}");
+        let output = unsealed("\"name\":\"port_samples.parquet\"", "\"name\":\"x\"");
+        assert!(output.contains("manifest.json`, key `files`: has no `port_samples.parquet`"), "{output}");
 
         let mut bytes = fs::read(target.join(FLOWS)).unwrap();
         bytes[100] ^= 1;
         fs::write(target.join(FLOWS), bytes).unwrap();
-        let said = message(load(&target));
+        let output = message(load(&target));
         assert!(
-            said.contains("flows.parquet` is not as it was written: its SHA-256 is not the one in manifest.json"),
-            "{said}"
+            output.contains("flows.parquet` is not as it was written: its SHA-256 is not the one in manifest.json"),
+            "{output}"
         );
         fs::remove_file(target.join(FLOWS)).unwrap();
         assert!(message(load(&target)).ends_with("flows.parquet` is missing"));
         fs::write(target.join(MANIFEST), "").unwrap();
-        let said = message(load(&target));
-        assert!(said.contains("manifest.json` is empty, so Narrows cannot determine whether 5 files"), "{said}");
+        let output = message(load(&target));
+        assert!(output.contains("manifest.json` is empty, so Narrows cannot determine whether 5 files"), "{output}");
     }
 
     /// A grid of two runs.
@@ -705,7 +708,7 @@ mod tests {
     fn a_folder_holds_the_run_that_it_stands_for() {
         let scratch = TestbedDir::new("other-run");
         let target = scratch.path().join("grid");
-        let said = || load_set(&target).map_or_else(|error| error.to_string(), |_| "no error".to_owned());
+        let output = || load_set(&target).map_or_else(|error| error.to_string(), |_| "no error".to_owned());
         grid(&target);
         let edit = |name: &str, edit: &dyn Fn(&mut Value)| {
             let path = target.join(name);
@@ -714,7 +717,7 @@ mod tests {
             edit(&mut value);
             fs::write(path, value.to_string()).unwrap();
         };
-        assert_eq!(said(), "no error");
+        assert_eq!(output(), "no error");
         assert_eq!(load_set(&target).unwrap().unchecked, 0);
         // Without the hash of a grid's manifest, nothing vouches for its list.
         let before = fs::read(target.join(MANIFEST)).unwrap();
@@ -728,15 +731,15 @@ mod tests {
             for name in names {
                 fs::copy(path("a", name), path("b", name)).unwrap();
             }
-            let said = said();
+            let output = output();
             names.iter().zip(before).for_each(|(name, before)| fs::write(path("b", name), before).unwrap());
-            said
+            output
         };
         let is_of_a = "runs/b/manifest.json` is of the run `a`, and the run `b` belongs there";
         let whole = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES];
         for names in [&whole[..], &whole[..1]] {
-            let said = said_with(names);
-            assert!(said.ends_with(is_of_a), "{said}");
+            let output = said_with(names);
+            assert!(output.ends_with(is_of_a), "{output}");
         }
         // A run of the same name and scenario with other results, for example of another seed.
         let path = target.join("runs/b/manifest.json");
@@ -748,26 +751,29 @@ mod tests {
         assert!(load(&target.join("runs/b")).is_ok());
         let known =
             "runs/b/manifest.json` is not as it was written: its SHA-256 is not the one in the grid's manifest.json";
-        assert!(said().ends_with(known), "{}", said());
+        assert!(output().ends_with(known), "{}", output());
         fs::write(&path, before).unwrap();
         // Manifests of earlier versions do not have that hash.
         edit(MANIFEST, &|grid| {
             grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["sha256"] = "".into());
         });
         edit("runs/b/manifest.json", &|manifest| manifest["files"] = serde_json::json!([]));
-        let said = said_with(&[SUMMARY]);
-        assert!(said.ends_with("runs/b/summary.json` is of the run `a`, and the run `b` belongs there"), "{said}");
+        let output = said_with(&[SUMMARY]);
+        assert!(output.ends_with("runs/b/summary.json` is of the run `a`, and the run `b` belongs there"), "{output}");
         // A run of the same name may be another scenario's.
         edit("runs/b/manifest.json", &|manifest| manifest["scenario"] = "other".into());
-        let said = load_set(&target).unwrap_err().to_string();
-        assert!(said.ends_with("is of the run `b` of the scenario `other`, and the run `b` belongs there"), "{said}");
+        let output = load_set(&target).unwrap_err().to_string();
+        assert!(
+            output.ends_with("is of the run `b` of the scenario `other`, and the run `b` belongs there"),
+            "{output}"
+        );
         fs::remove_dir_all(target.join("runs/b")).unwrap();
         assert!(load_set(&target).unwrap_err().to_string().ends_with("grid/runs/b` is missing"));
         edit(MANIFEST, &|grid| grid["runs"][1]["folder"] = "../b".into());
-        let said = load_set(&target).unwrap_err().to_string();
-        assert!(said.ends_with("key `runs[1].folder`: `../b`; the folder of the run `b` is `runs/b`"), "{said}");
+        let output = load_set(&target).unwrap_err().to_string();
+        assert!(output.ends_with("key `runs[1].folder`: `../b`; the folder of the run `b` is `runs/b`"), "{output}");
         edit(MANIFEST, &|grid| grid["runs"] = serde_json::json!([]));
-        let said = load_set(&target).unwrap_err().to_string();
-        assert!(said.ends_with("manifest.json` lists no runs, and a grid has two or more"), "{said}");
+        let output = load_set(&target).unwrap_err().to_string();
+        assert!(output.ends_with("manifest.json` lists no runs, and a grid has two or more"), "{output}");
     }
 }

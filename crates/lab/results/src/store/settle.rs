@@ -177,8 +177,8 @@ mod tests {
                 fs::rename(out.join(from), out.join(to)).unwrap();
             }
             fs::write(out.join(name), "mine").unwrap();
-            let said = settle(&out).unwrap_err().to_string();
-            assert!(said.contains(&format!("`{name}`")), "{said}");
+            let message = settle(&out).unwrap_err().to_string();
+            assert!(message.contains(&format!("`{name}`")), "{message}");
             assert_eq!(fs::read_to_string(out.join(name)).unwrap(), "mine");
             fs::remove_file(out.join(name)).unwrap();
             settle(&out).unwrap();

@@ -679,10 +679,10 @@ mod tests {
         for number in 0..7 {
             fs::write(target.join(format!("note{number}.txt")), "mine").unwrap();
         }
-        let said = refused(&target);
-        assert!(said.contains("holds 7 files or folders that Narrows did not write"), "{said}");
-        assert!(said.contains("`note0.txt`, `note1.txt`, `note2.txt`, `note3.txt`, `note4.txt`, ...;"), "{said}");
-        assert!(said.contains("--out"), "{said}");
+        let message = refused(&target);
+        assert!(message.contains("holds 7 files or folders that Narrows did not write"), "{message}");
+        assert!(message.contains("`note0.txt`, `note1.txt`, `note2.txt`, `note3.txt`, `note4.txt`, ...;"), "{message}");
+        assert!(message.contains("--out"), "{message}");
         assert!(!target.join(NEXT).exists() && !target.join(files::LOCK).exists());
 
         let file = scratch.path().join("file");
@@ -709,8 +709,8 @@ mod tests {
             first.keep(run).unwrap();
         }
         fs::write(target.join("note.txt"), "mine").unwrap();
-        let said = first.finish(&Program::default(), &new, "{}", String::new()).unwrap_err().to_string();
-        assert!(said.contains("`note.txt`"), "{said}");
+        let message = first.finish(&Program::default(), &new, "{}", String::new()).unwrap_err().to_string();
+        assert!(message.contains("`note.txt`"), "{message}");
         drop(first);
         assert_eq!(names(&target), ["old"]);
         fs::remove_file(target.join("note.txt")).unwrap();
@@ -858,7 +858,7 @@ mod tests {
             drop(second);
             fs::write(&path, before).unwrap();
         }
-        let again = |lost: &Path, says: &str| {
+        let again = |lost: &Path, wanted: &str| {
             let second = writer(&target, &runs);
             let resolved = &runs[0].manifest.resolved;
             let Earlier::Damaged(error) =
@@ -866,7 +866,7 @@ mod tests {
             else {
                 panic!("kept")
             };
-            assert_eq!(error.to_string(), format!("`{}` {says}", lost.display()));
+            assert_eq!(error.to_string(), format!("`{}` {wanted}", lost.display()));
         };
         let (flows, manifest) = (folder.join(super::super::FLOWS), folder.join(MANIFEST));
         let (flows_before, before) = (fs::read(&flows).unwrap(), fs::read_to_string(&manifest).unwrap());
@@ -903,11 +903,11 @@ mod tests {
         assert!(back.ports.rows.is_empty() && back.rates.rows.is_empty() && !runs[1].ports.rows.is_empty());
         let path = writer.next().join(run_folder("b")).join("flows.parquet");
         fs::write(&path, "half").unwrap();
-        let said = writer.with_flows(&without).unwrap_err().to_string();
-        assert!(said.contains("flows.parquet"), "{said}");
+        let message = writer.with_flows(&without).unwrap_err().to_string();
+        assert!(message.contains("flows.parquet"), "{message}");
         fs::remove_dir_all(writer.next().join(run_folder("b"))).unwrap();
-        let said = writer.with_flows(&without).unwrap_err().to_string();
-        assert!(said.ends_with(".next/runs/b` is missing"), "{said}");
+        let message = writer.with_flows(&without).unwrap_err().to_string();
+        assert!(message.ends_with(".next/runs/b` is missing"), "{message}");
     }
 
     /// After `.next` is removed while a set is in the making, runs that finish later are kept, and the error names the
@@ -921,8 +921,8 @@ mod tests {
         first.keep(&runs[0]).unwrap();
         fs::remove_dir_all(target.join(NEXT)).unwrap();
         first.keep(&runs[1]).unwrap();
-        let said = first.finish(&Program::default(), &runs, "{}", String::new()).unwrap_err().to_string();
-        assert!(said.ends_with(".next/runs/a` is missing"), "{said}");
+        let message = first.finish(&Program::default(), &runs, "{}", String::new()).unwrap_err().to_string();
+        assert!(message.ends_with(".next/runs/a` is missing"), "{message}");
         drop(first);
         assert_eq!(names(&target), ["b"]);
         let second = writer(&target, &runs);
@@ -980,8 +980,8 @@ mod tests {
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
         let plan = SweepPlan::new("test", "", [("a".to_owned(), "key".to_owned())]);
-        let said = ResultsWriter::new(&link, plan, "a test").unwrap_err().to_string();
-        assert!(said.ends_with("link`: it is a link to a directory that is not there"), "{said}");
+        let message = ResultsWriter::new(&link, plan, "a test").unwrap_err().to_string();
+        assert!(message.ends_with("link`: it is a link to a directory that is not there"), "{message}");
         assert_eq!(scratch.names(""), ["link"]);
     }
 
@@ -998,8 +998,8 @@ mod tests {
                 fs::create_dir_all(target.join(NEXT).join(RUNS)).unwrap();
             }
             let lost = |result: Result<(), Error>| {
-                let said = result.unwrap_err().to_string();
-                assert!(said.contains("out` was moved or replaced"), "{said}");
+                let message = result.unwrap_err().to_string();
+                assert!(message.contains("out` was moved or replaced"), "{message}");
             };
             lost(first.keep(&runs[1]));
             lost(first.finish(&Program::default(), &runs, "{}", String::new()));

@@ -365,16 +365,16 @@ mod tests {
         outcome.flows[1].started = Time::NEVER;
         outcome.flows[1].completed = Time::NEVER;
         setup.seed = 7;
-        let said = testbed::results_of(&info, &setup, &outcome).summary.warnings;
-        assert!(said[0].starts_with("the law dctcp never acted"), "{said:?}");
-        assert!(said[1].starts_with("the law gemini never acted"), "{said:?}");
-        assert!(said[2].starts_with("the run reached its stop at"), "{said:?}");
+        let message = testbed::results_of(&info, &setup, &outcome).summary.warnings;
+        assert!(message[0].starts_with("the law dctcp never acted"), "{message:?}");
+        assert!(message[1].starts_with("the law gemini never acted"), "{message:?}");
+        assert!(message[2].starts_with("the run reached its stop at"), "{message:?}");
         assert_eq!(
-            said[3],
+            message[3],
             format!("1 of {} flows did not end; completion times are of the others", setup.flows.len())
         );
-        assert_eq!(said[4], format!("1 of {} flows never started", setup.flows.len()));
-        assert_eq!(said.len(), 5);
+        assert_eq!(message[4], format!("1 of {} flows never started", setup.flows.len()));
+        assert_eq!(message.len(), 5);
     }
 
     /// More flows than can start, as a loop until the stop lists them: those that did not are nowhere. Others keep their numbers.
@@ -397,7 +397,8 @@ mod tests {
         assert_eq!(run.flows.row(3), all.flows.row(3));
         assert_eq!((run.summary.flows.all.count, run.summary.flows.all.completed), (4, 3));
         // Flow 4 was to start.
-        let never: Vec<&String> = run.summary.warnings.iter().filter(|said| said.contains("never started")).collect();
+        let never: Vec<&String> =
+            run.summary.warnings.iter().filter(|message| message.contains("never started")).collect();
         assert_eq!(never, ["1 of 4 flows never started"]);
     }
 

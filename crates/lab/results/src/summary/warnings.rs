@@ -23,7 +23,7 @@ pub(crate) fn warnings(
     flows: &FlowTable,
     by_law: &[Actions],
 ) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     // The kernel does not report how often its law acted.
     let by_law = if info.host() == BackendKind::Emulator { &[] } else { by_law };
     for (law, (name, acted)) in flows.laws.iter().zip(by_law).enumerate() {
@@ -32,31 +32,31 @@ pub(crate) fn warnings(
         }
         let tried = flows.rows.iter().filter(|row| row.law as usize == law && row.delivered > bdp(setup, row)).count();
         if tried > 0 {
-            said.push(format!(
+            messages.push(format!(
                 "the law {name} never acted (no increase, no cut, no hold), though {tried} of its flows moved more \
                  than a bandwidth-delay product"
             ));
         }
     }
     if info.host() == BackendKind::Simulator {
-        said.extend(never_cut(info, setup, flows));
-        said.extend(silent_mechanisms(setup, outcome));
+        messages.extend(never_cut(info, setup, flows));
+        messages.extend(silent_mechanisms(setup, outcome));
     }
     if !outcome.deadlock.is_empty() {
         let names: Vec<String> = outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect();
-        said.push(format!(
+        messages.push(format!(
             "deadlock: when the run ended, these ports paused each other in a cycle: {}",
             names.join(", ")
         ));
     }
     let lost: u64 = outcome.switches.iter().map(|switch| switch.headroom_drops).sum();
     if lost > 0 {
-        said.push(format!("{lost} packets were dropped that pauses should have saved: some headroom is too small"));
+        messages.push(format!("{lost} packets were dropped that pauses should have saved: some headroom is too small"));
     }
-    let beside = dropped_beside(setup, outcome);
-    if beside > 0 {
-        said.push(format!(
-            "{beside} packets were dropped at a limit of their egress port (`buffer` of [port], \
+    let unfinished = dropped_beside(setup, outcome);
+    if unfinished > 0 {
+        messages.push(format!(
+            "{unfinished} packets were dropped at a limit of their egress port (`buffer` of [port], \
              `egress_alpha`), which pauses do not consider"
         ));
     }
@@ -65,15 +65,15 @@ pub(crate) fn warnings(
     let open = flows.rows.iter().filter(|row| row.started.is_set() && !row.completed.is_set()).count();
     let how = if outcome.interrupted { "was interrupted" } else { "reached its stop" };
     if outcome.interrupted || open + never > 0 {
-        said.push(format!("the run {how} at {} before all flows had ended", outcome.ended));
+        messages.push(format!("the run {how} at {} before all flows had ended", outcome.ended));
     }
     if open > 0 {
-        said.push(format!("{open} of {count} flows did not end; completion times are of the others"));
+        messages.push(format!("{open} of {count} flows did not end; completion times are of the others"));
     }
     if never > 0 {
-        said.push(format!("{never} of {count} flows never started"));
+        messages.push(format!("{never} of {count} flows never started"));
     }
-    said
+    messages
 }
 
 /// Part of a class's bytes from which flows of one law decide the class's numbers.
@@ -87,7 +87,7 @@ const SLOWER: u128 = 110;
 /// bandwidth-delay product, and took longer than their links ask for: the initial window and its growth decide the numbers of
 /// such a class.
 fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for class in [Class::Intra, Class::Inter] {
         let of_class = || flows.rows.iter().filter(|row| row.class == class && row.completed.is_set());
         let bytes = |law: Option<u32>| -> u64 {
@@ -120,7 +120,7 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             if beyond == 0 {
                 continue;
             }
-            said.push(format!(
+            messages.push(format!(
                 "the law {name} never cut in {class} flows, which carry {} % of that class's bytes and took {}.{:02} times \
                  their ideal: the initial window, {}, and its growth decide these numbers more than congestion",
                 u128::from(carried) * 100 / u128::from(all.max(1)),
@@ -130,30 +130,30 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
             ));
         }
     }
-    said
+    messages
 }
 
 /// Returns warnings of mechanisms that were switched on and had no effect.
 fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let held = setup.flows.iter().filter(|flow| flow.on_ramp).count();
     if setup.host.on_ramp.is_some() && held > 0 && outcome.flows.iter().all(|flow| flow.stats.held.is_zero()) {
-        said.push(format!("On-Ramp never acted: none of the {held} flows under it was ever held"));
+        messages.push(format!("On-Ramp never acted: none of the {held} flows under it was ever held"));
     }
     if never_paused(setup, outcome) && came_near(setup, outcome) {
-        said.push("priority flow control never acted: no port was ever paused".into());
+        messages.push("priority flow control never acted: no port was ever paused".into());
     }
     let limits = setup.modules.iter().any(|spec| matches!(spec.module, experiment::SwitchController::RateLimiting(_)));
     if limits && outcome.switches.iter().all(|switch| switch.notifications == 0) {
-        said.push("LSCC's near end never acted: it asked no source to send less".into());
+        messages.push("LSCC's near end never acted: it asked no source to send less".into());
     }
     if setup.host.cnp.is_some() && outcome.flows.iter().all(|flow| flow.stats.cnps == 0) {
-        said.push("notifications (CNP) are on, and no source ever got one".into());
+        messages.push("notifications (CNP) are on, and no source ever got one".into());
     }
-    said.extend(late_credits(outcome));
-    said.extend(unheard_losses(setup, outcome));
-    said.extend(silent_losses(setup, outcome));
-    said
+    messages.extend(late_credits(outcome));
+    messages.extend(unheard_losses(setup, outcome));
+    messages.extend(silent_losses(setup, outcome));
+    messages
 }
 
 /// Returns a warning if no law received a loss, because timeouts alone found them.
@@ -181,32 +181,33 @@ fn late_credits(outcome: &Outcome) -> Option<String> {
 
 /// Returns warnings of loss models that lost no packet, and of loss recovery that recovered none.
 fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     let coded = || setup.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.coded).map(|(_, it)| it.stats);
     let (again, recovered) = coded().fold((0, 0), |(again, whole), it| (again + it.retransmits, whole + it.recovered));
     if again > 0 && recovered == 0 {
-        said.push(format!(
+        messages.push(format!(
             "coding never acted: parity gave no block back, and {again} packets of coded flows were sent again"
         ));
     }
     let lost = |links: &[LinkId]| links.iter().map(|link| outcome.links[link.index()].losses).sum::<u64>();
     let failing: Vec<LinkId> = setup.network.failing().map(|(link, _)| link).collect();
     if !failing.is_empty() && lost(&failing) == 0 {
-        said.push(format!("[[failure]] never acted: none of the {} links that fail lost a packet", failing.len()));
+        messages.push(format!("[[failure]] never acted: none of the {} links that fail lost a packet", failing.len()));
     }
     let all = (0..setup.network.links().len() as u32).map(LinkId);
     let bursty: Vec<LinkId> = all.filter(|&link| setup.network.port(link).config().bursts.is_some()).collect();
     if !bursty.is_empty() && lost(&bursty) == 0 {
-        said.push(format!("loss_bursts never acted: none of the {} links that have them lost a packet", bursty.len()));
+        messages
+            .push(format!("loss_bursts never acted: none of the {} links that have them lost a packet", bursty.len()));
     }
-    said
+    messages
 }
 
 /// Returns facts worth noting that are no reason to doubt the numbers.
 pub(crate) fn notes(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let quiet = info.host() == BackendKind::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
-    let said = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
-    quiet.then(|| said.to_owned()).into_iter().collect()
+    let message = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
+    quiet.then(|| message.to_owned()).into_iter().collect()
 }
 
 /// Returns whether PFC is configured and no port was ever paused.
@@ -302,11 +303,11 @@ mod tests {
         // An eighth of the rest of a mebibyte less its reserves: 117 kB with an empty buffer.
         outcome.switches[0].max_buffer = Bytes::new(80_000);
         assert_eq!(notes(&info, &setup, &outcome), Vec::<String>::new());
-        let said = silent_mechanisms(&setup, &outcome);
-        for (said, part) in said.iter().zip(["none of the 1 flows", "no port", "LSCC", "CNP"]) {
-            assert!(said.contains(part), "{said}");
+        let message = silent_mechanisms(&setup, &outcome);
+        for (message, part) in message.iter().zip(["none of the 1 flows", "no port", "LSCC", "CNP"]) {
+            assert!(message.contains(part), "{message}");
         }
-        assert_eq!(said.len(), 4);
+        assert_eq!(message.len(), 4);
         outcome.flows[1].stats.held = Span::from_ns(1);
         outcome.flows[0].stats.cnps = 1;
         outcome.links[3].pauses = 1;
@@ -321,8 +322,8 @@ mod tests {
         outcome.flows[2].credits = CreditStats { received: 4, late: 3, ..CreditStats::default() };
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         outcome.flows[2].credits.late = 4;
-        let said = silent_mechanisms(&setup, &outcome);
-        assert!(said.len() == 1 && said[0].starts_with("8 of 14 credits came after"), "{said:?}");
+        let message = silent_mechanisms(&setup, &outcome);
+        assert!(message.len() == 1 && message[0].starts_with("8 of 14 credits came after"), "{message:?}");
     }
 
     #[test]
@@ -331,8 +332,8 @@ mod tests {
         (outcome.flows[0].stats.retransmits, outcome.flows[0].stats.timeouts) = (9, 2);
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         setup.host.timeouts_cut = false;
-        let said = silent_mechanisms(&setup, &outcome);
-        assert!(said.len() == 1 && said[0].contains("9 packets were retransmitted"), "{said:?}");
+        let message = silent_mechanisms(&setup, &outcome);
+        assert!(message.len() == 1 && message[0].contains("9 packets were retransmitted"), "{message:?}");
         outcome.flows[2].stats.heard = 1;
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }
@@ -346,11 +347,11 @@ mod tests {
         outcome.flows[1].stats.retransmits = 3;
         let ever = fabric::Outages::new([(units::Time::ZERO, units::Time::NEVER)]);
         setup.network = setup.network.with_outages(LinkId(2), ever);
-        let said = silent_mechanisms(&setup, &outcome);
-        for (said, part) in said.iter().zip(["3 packets of coded flows", "none of the 1 links that fail"]) {
-            assert!(said.contains(part), "{said}");
+        let message = silent_mechanisms(&setup, &outcome);
+        for (message, part) in message.iter().zip(["3 packets of coded flows", "none of the 1 links that fail"]) {
+            assert!(message.contains(part), "{message}");
         }
-        assert_eq!(said.len(), 2);
+        assert_eq!(message.len(), 2);
         (outcome.flows[1].stats.recovered, outcome.links[2].losses) = (1, 1);
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         let lossy = testbed::lossy();
@@ -359,8 +360,8 @@ mod tests {
         for link in &mut outcome.links {
             link.losses = 0;
         }
-        let said = silent_mechanisms(&lossy, &outcome);
-        assert_eq!(said, [format!("loss_bursts never acted: none of the {all} links that have them lost a packet")]);
+        let message = silent_mechanisms(&lossy, &outcome);
+        assert_eq!(message, [format!("loss_bursts never acted: none of the {all} links that have them lost a packet")]);
         outcome.links[0].losses = 1;
         assert_eq!(silent_mechanisms(&lossy, &outcome), Vec::<String>::new());
     }
@@ -382,11 +383,11 @@ mod tests {
             flow.acted.increases = 5;
             flow.delivered = Bytes::new(10_000_000);
         }
-        let said = |info: &RunInfo, outcome: &Outcome| {
+        let message = |info: &RunInfo, outcome: &Outcome| {
             let flows = FlowTable::new(info, &setup, outcome).unwrap();
             never_cut(info, &setup, &flows)
         };
-        let all = said(&info, &outcome);
+        let all = message(&info, &outcome);
         assert_eq!(all.len(), 1, "{all:?}");
         let parts =
             ["the law gemini never cut in inter flows, which carry 100 %", "the initial window, 15 KB (0.06 BDP),"];
@@ -395,19 +396,19 @@ mod tests {
             let mut other = outcome.clone();
             let inter = (0..other.flows.len()).filter(|&flow| info.classes[flow] == Class::Inter);
             inter.collect::<Vec<_>>().into_iter().for_each(|flow| change(&mut other.flows[flow]));
-            said(&info, &other)
+            message(&info, &other)
         };
         assert!(changed(&|flow| flow.acted.loss_cuts = 1).is_empty());
         // A flow that was cut and did not end was cut.
         let mut open = outcome.clone();
         let inter = (0..open.flows.len()).find(|&flow| info.classes[flow] == Class::Inter).unwrap();
         (open.flows[inter].acted.cuts, open.flows[inter].completed) = (1, units::Time::NEVER);
-        assert!(said(&info, &open).is_empty());
+        assert!(message(&info, &open).is_empty());
         assert!(changed(&|flow| flow.acted.increases = 0).is_empty());
         assert!(changed(&|flow| flow.completed = flow.started + Span::from_ns(1)).is_empty());
         assert!(changed(&|flow| flow.delivered = Bytes::new(10_000)).is_empty(), "less than a BDP");
         info.conditions.classes = crate::Ordered::default();
-        assert!(said(&info, &outcome).is_empty());
+        assert!(message(&info, &outcome).is_empty());
     }
 
     #[test]
@@ -425,11 +426,13 @@ mod tests {
             let node = NodeId(node);
             let switch = experiment::SwitchOutcome { node, max_buffer, headroom_drops, messages: 0, notifications: 0 };
             outcome.switches = vec![switch];
-            let said = testbed::results_of(&info, &setup, &outcome).summary.warnings;
-            let said: Vec<&String> = said.iter().filter(|said| said.contains("packets were dropped")).collect();
-            assert_eq!(said.len(), parts, "{said:?}");
-            let beside = said.iter().any(|said| said.starts_with(&format!("{} packets", drops - headroom_drops)));
-            assert_eq!(beside && said.last().unwrap().contains("egress_alpha"), drops > headroom_drops);
+            let message = testbed::results_of(&info, &setup, &outcome).summary.warnings;
+            let message: Vec<&String> =
+                message.iter().filter(|message| message.contains("packets were dropped")).collect();
+            assert_eq!(message.len(), parts, "{message:?}");
+            let unfinished =
+                message.iter().any(|message| message.starts_with(&format!("{} packets", drops - headroom_drops)));
+            assert_eq!(unfinished && message.last().unwrap().contains("egress_alpha"), drops > headroom_drops);
         }
     }
 
@@ -438,7 +441,7 @@ mod tests {
         let (info, setup, mut outcome) = testbed::two_datacenters();
         outcome.deadlock = vec![LinkId(0)];
         let name = setup.network.link_name(LinkId(0));
-        let said = testbed::results_of(&info, &setup, &outcome).summary.warnings.join("; ");
-        assert!(said.contains("deadlock") && said.contains(&name), "{said}");
+        let message = testbed::results_of(&info, &setup, &outcome).summary.warnings.join("; ");
+        assert!(message.contains("deadlock") && message.contains(&name), "{message}");
     }
 }

@@ -252,34 +252,34 @@ mod tests {
         };
         let column =
             |frame: &DataFrame, name: &str| frame.columns.iter().position(|(column, _)| column == name).unwrap();
-        let said = spoilt(&|frame| {
+        let message = spoilt(&|frame| {
             frame.columns.remove(column(frame, "fct_ns"));
         });
-        assert_eq!(said, "`flows.parquet`, column `fct_ns`: is missing");
-        let said = spoilt(&|frame| {
+        assert_eq!(message, "`flows.parquet`, column `fct_ns`: is missing");
+        let message = spoilt(&|frame| {
             let place = column(frame, "packets");
             frame.columns[place].1 = Column::Int(vec![-3; frame.rows()]);
         });
-        assert_eq!(said, "`flows.parquet`, column `packets`: row 0: -3 is below zero");
-        let said = spoilt(&|frame| {
+        assert_eq!(message, "`flows.parquet`, column `packets`: row 0: -3 is below zero");
+        let message = spoilt(&|frame| {
             let place = column(frame, "class");
             frame.columns[place].1 = Column::Text((0..frame.rows()).map(|_| "local").collect());
         });
-        assert_eq!(said, "`flows.parquet`, column `class`: row 0: `local` is neither intra nor inter");
-        let said = spoilt(&|frame| {
+        assert_eq!(message, "`flows.parquet`, column `class`: row 0: `local` is neither intra nor inter");
+        let message = spoilt(&|frame| {
             let place = column(frame, "ideal_ns");
             frame.columns[place].1 = Column::Real(vec![f64::NAN; frame.rows()]);
         });
-        assert_eq!(said, "`flows.parquet`, column `ideal_ns`: row 0: NaN is not a time in nanoseconds");
-        let said = spoilt(&|frame| {
+        assert_eq!(message, "`flows.parquet`, column `ideal_ns`: row 0: NaN is not a time in nanoseconds");
+        let message = spoilt(&|frame| {
             let place = column(frame, "src");
             frame.columns[place].1 = Column::Real(vec![1.0; frame.rows()]);
         });
-        assert_eq!(said, "`flows.parquet`, column `src`: is not of type INT64");
-        let said = spoilt(&|frame| {
+        assert_eq!(message, "`flows.parquet`, column `src`: is not of type INT64");
+        let message = spoilt(&|frame| {
             let place = column(frame, "start_ns");
             frame.columns[place].1 = Column::OptReal(vec![None; frame.rows()]);
         });
-        assert!(said.contains("`fct_ns`"), "{said}");
+        assert!(message.contains("`fct_ns`"), "{message}");
     }
 }

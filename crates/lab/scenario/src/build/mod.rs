@@ -522,9 +522,9 @@ fn trims_in_vain(network: &Network, host: &HostConfig) -> Option<String> {
     };
     let mut found = (0..index32(network.links().len()))
         .map(LinkId)
-        .filter_map(|link| of_port(network.port(link).config()).map(|said| (link, said)));
-    let (first, said) = found.next()?;
-    Some(format!("port {} {said} (port.trim; so with {} others)", network.link_name(first), found.count()))
+        .filter_map(|link| of_port(network.port(link).config()).map(|effect| (link, effect)));
+    let (first, effect) = found.next()?;
+    Some(format!("port {} {effect} (port.trim; so with {} others)", network.link_name(first), found.count()))
 }
 
 /// Returns a warning if sizes are known and neither the hosts nor the laws use them. The inputs of an external law are
@@ -565,7 +565,7 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
     let configs = || network.params().iter().map(PortParams::config);
     let marks = configs().any(|port| port.ecn.is_some() || port.phantom.is_some() || codel_marks(port));
     let by_codel = configs().any(codel_marks);
-    let mut said = Vec::new();
+    let mut effect = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         // The input signals of an external law are unknown.
         let Some((law, params)) = laws.law(class) else { continue };
@@ -578,7 +578,7 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
         };
         let notified = notified && class == FlowClass::Inter;
         if notified && !info.notified && !hears_marks {
-            said.push(format!(
+            effect.push(format!(
                 "LSCC's near end notifies sources of congestion, and the law {name} uses neither notifications nor marks: \
                  DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
             ));
@@ -586,23 +586,23 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[SwitchC
         // Where a switch notifies a source, receivers need not.
         let by_receivers = info.notified && !notified && !hears_marks;
         if by_receivers && host.cnp.is_none() {
-            said.push(format!(
+            effect.push(format!(
                 "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
                  cnp_interval = \"50us\""
             ));
         }
         let told = hears_marks || by_receivers;
         if by_codel && !hears_marks {
-            said.push(format!(
+            effect.push(format!(
                 "CoDel marks ECN-capable packets instead of dropping them, all data is ECN-capable here, and the law {name} \
                  ignores marks: give codel or fq_codel of [port] ecn = false"
             ));
         }
         if told && !marks {
-            said.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
+            effect.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
         }
     }
-    said.sort();
-    said.dedup();
-    said
+    effect.sort();
+    effect.dedup();
+    effect
 }

@@ -53,11 +53,11 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
         }
         if let Some(phantom) = port.phantom.filter(|phantom| phantom.ecn.min > phantom.size) {
             let key = format!("{}.min", key(config, scheme_name, scheme, link.class, "phantom"));
-            let said = || {
+            let message = || {
                 let (min, size, port) = (phantom.ecn.min, phantom.size, network.link_name(LinkId(number)));
                 (format!("is {min}, and the phantom queue of port {port} holds {size}: it marks nothing"), 0)
             };
-            found.entry((key, "phantom")).or_insert_with(said).1 += 1;
+            found.entry((key, "phantom")).or_insert_with(message).1 += 1;
         }
         let Some(ecn) = port.ecn else { continue };
         let Some(room) = room(network, LinkId(number), port) else { continue };
@@ -76,15 +76,15 @@ pub(super) fn marks(config: &Config, run: &Run, scheme: &Scheme, network: &Netwo
         let name = if matches!(settings.ecn, Ecn::Step(_)) { "step" } else { name };
         let key = format!("{}.{name}", key(config, scheme_name, scheme, link.class, "ecn"));
         let MaxBacklog { most, limit } = room;
-        let said = || {
+        let message = || {
             let port = network.link_name(LinkId(number));
             (format!("is {threshold}, and port {port} can queue {most} ({limit}): {effect}"), 0)
         };
-        found.entry((key, limit)).or_insert_with(said).1 += 1;
+        found.entry((key, limit)).or_insert_with(message).1 += 1;
     }
-    let line = |((key, _), (said, ports)): ((String, &str), (String, usize))| match ports {
-        1 => format!("{key} {said}"),
-        _ => format!("{key} {said}; the same at {ports} ports"),
+    let line = |((key, _), (message, ports)): ((String, &str), (String, usize))| match ports {
+        1 => format!("{key} {message}"),
+        _ => format!("{key} {message}; the same at {ports} ports"),
     };
     found.into_iter().map(line).collect()
 }
@@ -149,7 +149,7 @@ fn key(config: &Config, scheme_name: &str, scheme: &Scheme, class: LinkClass, na
 
 /// Targets for round trips below the base RTT of a class of flows, a warning for each parameter.
 pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey: &Survey) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let Some((law, set)) = plan.law(class) else { continue };
         let Some(rtt) = survey.base_rtt(class) else { continue };
@@ -158,7 +158,7 @@ pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey
             let Some(ParamValue::Span(target)) = found.or(default.map(ParamValue::Span)) else { continue };
             if target > Span::ZERO && target < rtt.max {
                 let key = scheme.key_of(class, law.info().name, name);
-                said.push(format!(
+                messages.push(format!(
                     "schemes.{scheme_name}.{key}, {target}, is below the base round trip of {} flows, up to {}: an \
                      empty path counts as congested",
                     class.name(),
@@ -167,5 +167,5 @@ pub(super) fn targets(scheme_name: &str, scheme: &Scheme, plan: &LawPlan, survey
             }
         }
     }
-    said
+    messages
 }

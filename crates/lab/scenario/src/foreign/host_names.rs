@@ -31,9 +31,9 @@ impl HostNames {
     }
 
     /// Returns hosts for `ranks` ranks, or for other participants that each need one; `who` is their name in errors.
-    pub(super) fn place(&self, ranks: usize, who: &str, placement: Placement) -> Result<Vec<HostRef>, SpannedError> {
+    pub(super) fn place(&self, ranks: usize, peer: &str, placement: Placement) -> Result<Vec<HostRef>, SpannedError> {
         if ranks > self.hosts.len() {
-            let message = format!("{ranks} {who} do not fit {}, which has {} hosts", self.what, self.hosts.len());
+            let message = format!("{ranks} {peer} do not fit {}, which has {} hosts", self.what, self.hosts.len());
             return Err(SpannedError::new(SourceSpan::NOWHERE, message)
                 .help("each has a host of its own: give a larger network"));
         }
@@ -56,7 +56,7 @@ impl HostNames {
             };
             let Some(&host) = of[datacenter].get(taken[datacenter]) else {
                 let message = format!(
-                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {who}",
+                    "datacenter {datacenter} of {} has {} hosts, too few for its part of {ranks} {peer}",
                     self.what,
                     of[datacenter].len()
                 );

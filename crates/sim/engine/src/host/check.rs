@@ -218,14 +218,14 @@ mod tests {
         let window = Params { window: Bytes::new(20_480), paced: false };
         let make_law = |_: &FlowSpec, path: &PathInfo| Fixed::new(path, window);
         let context = Context::new(&setup, &make_law);
-        for (breaks, says) in breaks {
+        for (breaks, expected) in breaks {
             let mut hosts = PartitionHosts::new(&[HostId(0), HostId(1)], &setup);
             hosts.on_local(0, Time::ZERO, &context, &mut Idle);
             breaks(&mut hosts);
             let checked = hosts.check(Time::ZERO, HostId::index, &setup);
             match checked.and_then(|_| hosts.check_ends(HostId::index, &setup)) {
-                Ok(()) => assert_eq!(says, ""),
-                Err((_, what)) => assert!(!says.is_empty() && what.contains(says), "{what} and not {says}"),
+                Ok(()) => assert_eq!(expected, ""),
+                Err((_, what)) => assert!(!expected.is_empty() && what.contains(expected), "{what} and not {expected}"),
             }
         }
     }

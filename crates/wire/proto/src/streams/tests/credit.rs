@@ -146,14 +146,14 @@ fn what_is_reserved_takes_nothing_from_a_stream_alone() {
 fn limits_are_told_seldom_while_there_is_enough() {
     let mut flood = Flood::new(ROOMY);
     let id = flood.open().unwrap();
-    let mut told = 0;
+    let mut event = 0;
     for _ in 0..300 {
         let _ = flood.receiver.read(id, &mut vec![0; 20_000]);
-        told += usize::from(flood.receiver.has_control());
+        event += usize::from(flood.receiver.has_control());
         flood.go_on();
     }
     // Half a window each, and the connection's with some of them.
-    assert!(told <= 2 * (300 * 20_000 / (WINDOW / 2) + 1) as usize, "{told}");
+    assert!(event <= 2 * (300 * 20_000 / (WINDOW / 2) + 1) as usize, "{event}");
 }
 
 #[derive(Clone, Debug)]
