@@ -66,7 +66,7 @@ unit:
 	NARROWS_ALL_CASES=1 $(CARGO) test $(CRATES) --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --locked -p narrows --no-default-features --test cli a_build_without
 	$(CARGO) test $(CRATES) --locked $(FEATURES) --test engine -- --ignored
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --locked --quiet $(FEATURES)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CRATES) --no-deps --document-private-items --locked --quiet $(FEATURES)
 
 # Python with what the tests need, apart from the system's.
 VENV := $(TOOLS)/python

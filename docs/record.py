@@ -84,7 +84,7 @@ UNITS = {
     "kbps": 1e3, "kb/s": 1e3, "Mbps": 1e6, "Mb/s": 1e6, "Gbps": 1e9, "Gb/s": 1e9, "Tbps": 1e12,
     "%": 0.01,
 }  # fmt: skip
-NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
+NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 MEASURED = re.compile(rf"({NUMBER})(?:\s([%µA-Za-z/]+))?(?:\s±\s({NUMBER})(?:\s([%µA-Za-z/]+))?)?")
 
 

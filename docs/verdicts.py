@@ -206,7 +206,7 @@ def by_claim(claims: list[Row], title: str, alt: str) -> str | None:
         return None
     sheet = Sheet(title, alt)
     sheet.legend(VERDICT_KINDS)
-    for of, found in sorted(groups.items(), key=lambda item: -len(item[1]))[:2]:
+    for of, found in sorted(groups.items(), key=lambda item: -len(item[1])):
         pictures.below(sheet, Panel(f"measured, {DIMENSION_WORDS[of]}", of, found), VERDICT_KINDS)
     return sheet.svg()
 

@@ -75,7 +75,7 @@ def arguments(call: Callable[P, R]) -> Callable[P, R]:
 def no_attribute(owner: str, name: str) -> AttributeError:
     """Return the error for an attribute that an object or a module lacks."""
     what = f"module '{owner}'" if owner.startswith("narrows") else f"'{owner}' object"
-    new = ATTRIBUTES[owner].get(name)
+    new = ATTRIBUTES.get(owner, {}).get(name)
     return AttributeError(said(f"{what} has no attribute '{name}'", f"renamed to `{new}`" if new else ""), name=name)
 
 
@@ -83,7 +83,7 @@ def no_name(module: str, name: str) -> AttributeError | ImportError:
     """Return the error for a name that a module lacks. To be called by the module's `__getattr__`."""
     error = no_attribute(module, name)
     # `from MODULE import NAME` replaces an AttributeError by an error of its own, without the new name.
-    if name in ATTRIBUTES[module] and sys._getframe(2).f_code.co_name == "_handle_fromlist":
+    if name in ATTRIBUTES.get(module, {}) and sys._getframe(2).f_code.co_name == "_handle_fromlist":
         return ImportError(str(error), name=module)
     return error
 
@@ -95,4 +95,5 @@ class Attributes:
 
         def __getattr__(self, name: str) -> Any:
             """Refuse an attribute that does not exist."""
-            raise no_attribute(type(self).__name__, name)
+            known = [of.__name__ for of in type(self).__mro__ if name in ATTRIBUTES.get(of.__name__, {})]
+            raise no_attribute(known[0] if known else type(self).__name__, name)

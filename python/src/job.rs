@@ -150,7 +150,7 @@ pub(crate) fn run_study(
         replay: vec![replay],
         claims: &[],
         tables: &[],
-        force: force,
+        force,
         others: if force { Others::Replace } else { Others::Keep },
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));

@@ -93,3 +93,15 @@ def test_former_keys_of_scenarios_name_the_new_ones(table: type[Table], old: str
         table(**{old: 1})
     with pytest.raises(nw.ScenarioError, match=help_):
         table.from_dict({old: 1})
+
+
+def test_subclasses_answer_former_attributes(results: nw.Results) -> None:
+    class Mine(nw.Results):
+        pass
+
+    mine = Mine.__new__(Mine)
+    old, new = next(iter(_renamed.ATTRIBUTES["Results"].items()))
+    with pytest.raises(AttributeError, match=f"renamed to `{new}`"):
+        getattr(mine, old)
+    assert not hasattr(mine, "no_such_name")
+    assert not hasattr(results, "no_such_name")

@@ -57,7 +57,7 @@ impl RecordKind {
         }
     }
 
-    /// Stem of the file's name; none of a figure's own file.
+    /// File stem; `None` for a figure's own file, which has the figure's name.
     pub(crate) const fn stem(self) -> Option<&'static str> {
         match self {
             Self::Figures => Some("figures"),
@@ -67,11 +67,15 @@ impl RecordKind {
         }
     }
 
-    /// Returns the accepted values of a column; none if it takes any text.
-    fn accepted(self, column: &str) -> Option<Vec<&'static str>> {
+    /// Returns what a column accepts instead of a value; none if it accepts the value.
+    fn expected(self, column: &str, value: &str) -> Option<String> {
+        let one_of = |known: &[&str]| (!known.contains(&value)).then(|| format!("one of: {}", known.join(", ")));
         match (self, column) {
-            (Self::Claims, "verdict") => Some(Verdict::ALL.map(Verdict::name).to_vec()),
-            (Self::Causes, "outcome") => Some(TrialOutcome::ALL.map(TrialOutcome::name).to_vec()),
+            (Self::Claims, "verdict") => one_of(&Verdict::ALL.map(Verdict::name)),
+            (Self::Causes, "outcome") => one_of(&TrialOutcome::ALL.map(TrialOutcome::name)),
+            (Self::Claims | Self::Causes, "seeds") if value.parse::<u64>().is_err() => {
+                Some("a number of seeds".to_owned())
+            }
             _ => None,
         }
     }
@@ -111,7 +115,7 @@ impl RecordFolder {
         self.0.join(format!("{}.csv", kind.stem().unwrap_or(figure)))
     }
 
-    /// Checks that the rows of a figure can be replaced, and changes nothing but to make the folder.
+    /// Checks that a figure's rows can be replaced. Creates the folder if it is missing.
     ///
     /// # Errors
     /// If a file there is not of its kind or cannot be written, or the figure has the name of a shared file.
@@ -240,7 +244,7 @@ impl RecordFile {
         writer.write_record(self.kind.columns())?;
         for row in &self.rows {
             // A row is a line.
-            writer.write_record(row.iter().map(|text| text.replace(['\n', '\r'], " ")))?;
+            writer.write_record(row.iter().map(|text| text.replace("\r\n", " ").replace(['\n', '\r'], " ")))?;
         }
         let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -279,9 +283,8 @@ fn parsed(text: &str, kind: RecordKind) -> Result<Vec<RecordRow>, LineFault> {
             return Err(LineFault { line, what });
         }
         for (column, value) in columns.iter().zip(&row) {
-            if let Some(known) = kind.accepted(column).filter(|known| !known.contains(&value.as_str())) {
-                let what = format!("{column} `{value}`; expected one of: {}", known.join(", "));
-                return Err(LineFault { line, what });
+            if let Some(expected) = kind.expected(column, value) {
+                return Err(LineFault { line, what: format!("{column} `{value}`; expected {expected}") });
             }
         }
         rows.push(row);
@@ -364,6 +367,10 @@ mod tests {
         assert!(
             line == 2 && what.starts_with("verdict `proved`; expected one of: reproduced, direction only,"),
             "{what}"
+        );
+        assert_eq!(
+            wrong(&format!("{head}\nf,i,t,2,1,reproduced,,many\n")),
+            (2, "seeds `many`; expected a number of seeds".into())
         );
     }
 }

@@ -155,11 +155,11 @@ pub(crate) struct ShowArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ProxyCommand {
-    /// Run the proxy's server end, near the destinations.
+    /// Run the proxy server, where the destinations are.
     ///
     /// Listens for proxy clients and connects to the destinations that its rules allow. Without rules it connects nowhere.
     Server(Box<ProxyServerArgs>),
-    /// Run the proxy's client end, near the programs.
+    /// Run the proxy client, where the programs are.
     ///
     /// Accepts their connections by SOCKS 5 (--socks), at forwarded ports (--forward), or redirected by the kernel
     /// (--transparent).
@@ -225,7 +225,7 @@ pub(crate) struct ProxyServerArgs {
     mut_arg("insecure", |arg| arg.help("Do not authenticate the listener"))
 )]
 pub(crate) struct ProxyClientArgs {
-    /// Far end: a ticket, @FILE with a ticket, - for standard input, or an address.
+    /// Proxy server: a ticket, @FILE with a ticket, - for standard input, or an address.
     ///
     /// An address is HOST or HOST:PORT (default port 4700), and also needs --fingerprint or --insecure. Keep tickets in
     /// files: other users of this machine can read its command lines.

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use report::{RecordedCause, RecordedClaim, RecordedClaims, VerdictData};
+use report::{RecordedCause, RecordedClaim, RecordedClaims};
 use results::claims::Verdict;
 use results::store::{self, MANIFEST, NEXT, REPORT, REPORT_SEAL, load_set, may_replace_report};
 use study::page;
@@ -96,7 +96,9 @@ fn recorded_claims(papers: &Path, paper: &str, scale: Scale) -> Result<Vec<Recor
         let is_of_claim = |row: &&RecordRow| {
             field(RecordKind::Causes, row, "figure") == figure && field(RecordKind::Causes, row, "claim") == id
         };
-        let (verdict, note) = (Verdict::from_name(&of("verdict")).unwrap_or(Verdict::Pending), of("note"));
+        // The file was read: its verdicts are known, its seeds numbers.
+        let verdict = Verdict::from_name(&of("verdict")).unwrap_or(Verdict::Pending);
+        let (verdict, note) = study::page::verdict(verdict, &of("note"));
         RecordedClaim {
             paper: paper.to_owned(),
             in_paper: info("in_paper"),
@@ -107,8 +109,8 @@ fn recorded_claims(papers: &Path, paper: &str, scale: Scale) -> Result<Vec<Recor
             scaled: info("scaled"),
             seeds: of("seeds").parse().unwrap_or(0),
             engine: info("engine"),
-            verdict: shown(verdict),
-            note: if verdict == Verdict::CannotJudge { format!("cannot be judged: {note}") } else { note },
+            verdict,
+            note,
             causes: causes.iter().filter(is_of_claim).map(cause).collect(),
             figure,
             id,
@@ -126,17 +128,6 @@ fn cause(row: &RecordRow) -> RecordedCause {
         measured: of("with_change"),
         outcome: of("outcome"),
         removed_percent: of("removed_percent").parse().ok(),
-    }
-}
-
-/// A verdict as pages show it.
-fn shown(verdict: Verdict) -> VerdictData {
-    match verdict {
-        Verdict::Reproduced => VerdictData::Reproduced,
-        Verdict::DirectionOnly => VerdictData::DirectionOnly,
-        Verdict::Undecided => VerdictData::Undecided,
-        Verdict::NotReproduced | Verdict::CannotJudge => VerdictData::NotReproduced,
-        Verdict::Pending => VerdictData::Pending,
     }
 }
 

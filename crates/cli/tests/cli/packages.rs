@@ -77,7 +77,7 @@ fn relative_links_are_found() {
 #[test]
 fn published_crates_have_metadata_and_licences() {
     let workspace = document(&repository().join("Cargo.toml"));
-    let (mut wrong, mut published) = (Vec::new(), 0);
+    let mut wrong = Vec::new();
     for (name, manifest) in Manifest::all() {
         let mut fault = |what: &str| wrong.push(format!("{name}: {what}"));
         if !manifest.is_published() {
@@ -86,7 +86,6 @@ fn published_crates_have_metadata_and_licences() {
             }
             continue;
         }
-        published += 1;
         for key in ["version", "edition", "rust-version", "license", "authors"] {
             if manifest.key(key, &workspace).is_none() {
                 fault(&format!("no `{key}`"));
@@ -102,7 +101,7 @@ fn published_crates_have_metadata_and_licences() {
         }
         for licence in LICENCES {
             if fs::read(manifest.folder.join(licence)).ok() != fs::read(repository().join(licence)).ok() {
-                fault(&format!("`{licence}` is not a link to the repository's"));
+                fault(&format!("`{licence}` differs from the repository's"));
             }
         }
         match manifest.readme(&workspace) {
@@ -116,7 +115,6 @@ fn published_crates_have_metadata_and_licences() {
             None => fault("no `readme`"),
         }
     }
-    assert!(published >= 20, "{published} crates are published");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

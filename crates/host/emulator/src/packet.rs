@@ -12,7 +12,9 @@ mod tests;
 mod vnet;
 
 pub use checksum::{fold, replace, sum};
-pub use headers::{CREDIT, Destination, DropReason, Headers, IpProtocol, SPARE_CREDIT, UNSCHEDULED};
+pub use headers::{
+    CREDIT_DSCP, Destination, DropReason, Headers, IpProtocol, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP,
+};
 pub use join::{is_open, join, joined};
 pub use run::{render, whole_segment};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

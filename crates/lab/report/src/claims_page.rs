@@ -99,8 +99,8 @@ pub fn render_claims(data: &RecordedClaims) -> String {
     let json =
         serde_json::to_string(&ClaimsPageData { title: TITLE, report: data }).unwrap_or_else(|_| "{}".to_owned());
     let main = "<section id=\"recorded\" data-testid=\"section-recorded\" aria-labelledby=\"recorded-title\">\
-                <h2 id=\"recorded-title\">Claims</h2><p class=\"lead\">One row a claim and scale. All words of a search must \
-                occur in a row; suspected causes are searched, too.</p><div class=\"body\"></div></section>\n";
+                <h2 id=\"recorded-title\">Claims</h2><p class=\"lead\">One row per claim and scale. A row matches if it \
+                contains all search words; suspected causes are searched too.</p><div class=\"body\"></div></section>\n";
     let page = PageFrame {
         title: TITLE,
         generated_by: &data.generated_by,
@@ -144,6 +144,5 @@ mod tests {
         for tag in ["<script src", "<link rel=\"stylesheet\"", "@import", "<img", "<iframe", "fetch(", "XMLHttp"] {
             assert!(!html.contains(tag), "{tag}");
         }
-        assert_eq!(render_claims(&claims("a")), render_claims(&claims("a")));
     }
 }

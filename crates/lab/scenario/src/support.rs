@@ -309,14 +309,14 @@ impl Run {
             format!("{} does not support `{name}`, here {value}, of the scheme `{}`", host.name(), self.scheme);
         let mut fault = SpannedError::new(first.place, message).label(match first.accepted {
             Some(accepted) => format!("accepted: {accepted}"),
-            None => "only the simulator heeds it".to_owned(),
+            None => "it has an effect in the simulator only".to_owned(),
         });
         if refused.len() > 1 {
             let others: Vec<&str> = refused[1..].iter().map(|other| other.name.as_str()).collect();
             fault = fault.help(format!("nor does it support {}", listed(&others)));
         }
         let options: Vec<String> = refused.iter().map(|key| format!("--without {}", key.name)).collect();
-        Err(fault.help(format!("{} runs the scheme without, under a name that states this", options.join(" "))))
+        Err(fault.help(format!("{} runs the scheme without; the run's name lists the dropped keys", options.join(" "))))
     }
 
     /// The tables that the scheme's parameters may be in.

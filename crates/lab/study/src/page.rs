@@ -2,7 +2,7 @@
 
 use report::{AverageRow, Averages, ClaimData, FlowRate, LinkData, PortQueue, ReportData, VerdictData};
 use results::causes::{RunWarnings, causes};
-use results::claims::Judgement;
+use results::claims::{Judgement, Verdict};
 use results::series::{CDF_POINTS, buffers, collectives, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin, initial_window_lines, load_lines};
 
@@ -114,18 +114,22 @@ pub(crate) fn figure_name(figure: &str) -> String {
     if figure.starts_with("Table") { figure.to_owned() } else { format!("Fig. {figure}") }
 }
 
+/// Converts a verdict and its note. Pages have no verdict of their own for a claim that cannot be judged: its note states it.
+pub fn verdict(verdict: Verdict, note: &str) -> (VerdictData, String) {
+    let shown = match verdict {
+        Verdict::Reproduced => VerdictData::Reproduced,
+        Verdict::DirectionOnly => VerdictData::DirectionOnly,
+        Verdict::Undecided => VerdictData::Undecided,
+        Verdict::NotReproduced => VerdictData::NotReproduced,
+        Verdict::Pending => VerdictData::Pending,
+        Verdict::CannotJudge => return (VerdictData::NotReproduced, format!("cannot be judged: {note}")),
+    };
+    (shown, note.to_owned())
+}
+
 /// Converts a judged claim.
 pub fn claim(figure: &str, judgement: &Judgement) -> ClaimData {
-    let (verdict, note) = match judgement.verdict {
-        results::claims::Verdict::Reproduced => (VerdictData::Reproduced, judgement.note.clone()),
-        results::claims::Verdict::DirectionOnly => (VerdictData::DirectionOnly, judgement.note.clone()),
-        results::claims::Verdict::Undecided => (VerdictData::Undecided, judgement.note.clone()),
-        results::claims::Verdict::NotReproduced => (VerdictData::NotReproduced, judgement.note.clone()),
-        results::claims::Verdict::Pending => (VerdictData::Pending, judgement.note.clone()),
-        results::claims::Verdict::CannotJudge => {
-            (VerdictData::NotReproduced, format!("cannot be judged: {}", judgement.note))
-        }
-    };
+    let (verdict, note) = verdict(judgement.verdict, &judgement.note);
     ClaimData {
         figure: figure.to_owned(),
         id: judgement.id.clone(),

@@ -229,6 +229,17 @@ impl Network {
         self
     }
 
+    /// Returns whether a node honours PFC frames: hosts do, and switches with a shared buffer.
+    pub fn honors_pfc(&self, node: NodeId) -> bool {
+        let node = &self.nodes[node.index()];
+        node.kind != NodeKind::Switch || node.switch.is_some()
+    }
+
+    /// Returns whether a node sends PFC frames.
+    pub fn sends_pfc(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].switch.is_some_and(|switch| switch.pfc.is_some())
+    }
+
     /// The same with a link that is down at times.
     #[must_use]
     pub fn with_outages(mut self, link: LinkId, outages: Outages) -> Self {

@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use experiment::{DropCause, PauseSample, PortSample, Setup, SwitchSample, TieBreak};
-use fabric::{
-    BufferLimit, Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PfcAction, PortParams, SharedSwitch, Switch,
-};
+use fabric::{Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PfcAction, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
@@ -63,12 +61,11 @@ impl SharedBufferNode {
 impl OtherEnd {
     fn of(link: LinkId, setup: &Setup) -> Self {
         let to = setup.network.links()[link.index()].to;
-        let node = &setup.network.nodes()[to.index()];
-        let is_host = node.kind != NodeKind::Switch;
-        Self { pauses: is_host || node.switch.is_some(), controllers: is_host || setup.shares(to) }
+        let is_host = setup.network.nodes()[to.index()].kind != NodeKind::Switch;
+        Self { pauses: setup.network.honors_pfc(to), controllers: is_host || setup.shares(to) }
     }
 
-    fn hears(&self, kind: BodyKind) -> bool {
+    fn supports(&self, kind: BodyKind) -> bool {
         match kind {
             BodyKind::Pause | BodyKind::Resume => self.pauses,
             BodyKind::Feedback => self.controllers,
@@ -117,7 +114,7 @@ impl Outlet<Carried> for SharedOutlet<'_> {
             self.links.forget(report);
             return;
         }
-        if packet.is_signal() && !self.others[departure.port].hears(packet.kind()) {
+        if packet.is_signal() && !self.others[departure.port].supports(packet.kind()) {
             return;
         }
         if self.reports
@@ -136,7 +133,7 @@ impl Outlet<Carried> for SharedOutlet<'_> {
         self.links.depart_with(link, packet, departure.passage, report);
     }
 
-    fn drop(&mut self, item: &Carried, port: usize, _: BufferLimit) {
+    fn drop(&mut self, item: &Carried, port: usize) {
         let link = self.first_link + port;
         self.links.egress[link].port.count_drop();
         self.links.toll.count(link, &item.packet, DropCause::Full);

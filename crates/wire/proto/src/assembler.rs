@@ -81,7 +81,7 @@ impl Assembler {
     /// If the piece differs from stored bytes. The assembler is unchanged then.
     ///
     /// # Panics
-    /// In debug builds, if it ends above [`varint::MOST`].
+    /// In debug builds, if it ends above [`varint::MAX`].
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         debug_assert!(offset <= varint::MAX && data.len() as u64 <= varint::MAX - offset);
         let end = self.end();

@@ -274,7 +274,7 @@ pub fn put_number(out: &mut Vec<u8>, number: u64, len: usize) {
 }
 
 /// Decodes a packet number from its lowest `len` bytes, 1 to 4: the candidate closest to the number after `newest`, the
-/// highest received (RFC 9000 §A.3). At most [`varint::MOST`].
+/// highest received (RFC 9000 §A.3). At most [`varint::MAX`].
 pub fn whole_number(lowest: u32, len: usize, newest: Option<u64>) -> u64 {
     debug_assert!((1..=4).contains(&len));
     let expected = newest.map_or(0, |newest| newest + 1);

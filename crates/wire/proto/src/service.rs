@@ -32,7 +32,7 @@ pub struct Service {
 pub struct ServiceError;
 
 impl Service {
-    /// Returns the service of a name: 1 to [`LONGEST`] of the characters `a` to `z`, `0` to `9`, `-`, `.` and `_`.
+    /// Returns the service of a name: 1 to [`MAX`] of the characters `a` to `z`, `0` to `9`, `-`, `.` and `_`.
     ///
     /// ```
     /// const BACKUP: proto::service::Service = proto::service::Service::named("backup");

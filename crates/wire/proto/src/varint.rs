@@ -11,7 +11,7 @@ pub const MAX: u64 = (1 << 62) - 1;
 /// Returns the encoded length of a value in bytes.
 ///
 /// # Panics
-/// In debug builds, if it is over [`MOST`].
+/// In debug builds, if it is over [`MAX`].
 pub const fn len(value: u64) -> usize {
     debug_assert!(value <= MAX);
     match value {
@@ -25,7 +25,7 @@ pub const fn len(value: u64) -> usize {
 /// Appends a value in its shortest encoding.
 ///
 /// # Panics
-/// In debug builds, if it is over [`MOST`].
+/// In debug builds, if it is over [`MAX`].
 pub fn put(out: &mut Vec<u8>, value: u64) {
     match len(value) {
         1 => out.push(to_u8(value)),
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// Reads the next varint; at most [`MOST`].
+    /// Reads the next varint; at most [`MAX`].
     ///
     /// # Errors
     /// If the varint is truncated.

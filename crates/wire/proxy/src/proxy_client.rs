@@ -1,5 +1,5 @@
-//! The proxy client: accepts programs' TCP connections, and carries each as a stream to the proxy server. If the connection to the proxy
-//! end is lost, it reconnects.
+//! Proxy client: accepts programs' TCP connections and carries each as a stream to the proxy server. Reconnects when the
+//! connection to the server is lost.
 
 use std::future::Future;
 use std::io;

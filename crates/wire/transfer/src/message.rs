@@ -274,7 +274,7 @@ pub(crate) fn put(out: &mut Vec<u8>, message: &impl Serialize) {
     let buffer = std::mem::take(out);
     // Messages of numbers, names and short texts can always be encoded.
     *out = postcard::to_extend(message, Extended::new(buffer)).map(|it| it.0).unwrap_or_default();
-    #[expect(clippy::cast_possible_truncation, reason = "a message has at most `LONGEST_FRAME` bytes")]
+    #[expect(clippy::cast_possible_truncation, reason = "a message has at most `MAX_FRAME` bytes")]
     let len = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&len.to_be_bytes());
 }

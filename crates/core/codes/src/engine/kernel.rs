@@ -13,7 +13,7 @@ const MAX: usize = 64;
 
 /// Bytes that are processed at once. A value of this type exists only on a processor that has the instructions.
 pub(super) trait Vector: Copy {
-    /// Its length; at most [`LONGEST`].
+    /// Its length; at most [`MAX`].
     const BYTES: usize;
     /// Table for the multiplication by one coefficient.
     type Table: Copy;

@@ -44,7 +44,7 @@ pub struct Headers {
     pub transport: IpProtocol,
     /// The two bits of ECN: 0 for a packet that may not be marked, 3 for one that is.
     pub ecn: u8,
-    /// Differentiated services code point: see [`CREDIT`], [`SPARE_CREDIT`] and [`UNSCHEDULED`].
+    /// Differentiated services code point: see [`CREDIT_DSCP`], [`OVER_PROVISIONED_CREDIT_DSCP`] and [`UNSCHEDULED_DSCP`].
     pub dscp: u8,
     /// Offset of TCP or UDP, or of the other payload.
     pub transport_at: u16,
@@ -56,13 +56,12 @@ pub struct Headers {
     pub vnet: Vnet,
 }
 
-/// DSCP of a credit: ports with a credit queue keep it there. The code points are of those for local use (RFC 2474, §6,
-/// pool 2).
-pub const CREDIT: u8 = 0b00_0011;
+/// DSCP of a credit, for a port's credit queue (local use: RFC 2474 §6, pool 2).
+pub const CREDIT_DSCP: u8 = 0b00_0011;
 /// DSCP of a credit that a port may drop from its credit queue's threshold on.
-pub const SPARE_CREDIT: u8 = 0b00_0111;
+pub const OVER_PROVISIONED_CREDIT_DSCP: u8 = 0b00_0111;
 /// DSCP of data sent without a credit: a port with a credit queue may drop it first.
-pub const UNSCHEDULED: u8 = 0b00_1011;
+pub const UNSCHEDULED_DSCP: u8 = 0b00_1011;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -182,12 +181,12 @@ impl Headers {
 
     /// Returns whether the packet is a credit.
     pub fn is_credit(&self) -> bool {
-        matches!(self.dscp, CREDIT | SPARE_CREDIT)
+        matches!(self.dscp, CREDIT_DSCP | OVER_PROVISIONED_CREDIT_DSCP)
     }
 
     /// Returns whether a port with a credit queue may drop the packet before others of its kind.
     pub fn is_expendable(&self) -> bool {
-        matches!(self.dscp, SPARE_CREDIT | UNSCHEDULED)
+        matches!(self.dscp, OVER_PROVISIONED_CREDIT_DSCP | UNSCHEDULED_DSCP)
     }
 
     /// Returns whether the packet may be marked.

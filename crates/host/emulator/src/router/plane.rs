@@ -20,7 +20,7 @@ use super::frames::PacketBuffers;
 use super::outcome::RefusedPackets;
 use super::port::{OutputPort, PortSegment, SegmentOutcome};
 use super::samples::PortSampler;
-use super::shared_node::{LinkItem, NodeDeparture, PfcFrame, SharedNode, Surroundings};
+use super::shared_node::{LinkItem, NodeContext, NodeDeparture, PfcFrame, SharedNode};
 use crate::namespace::Addresses;
 use crate::packet::{Destination, DropReason, Headers};
 
@@ -29,7 +29,7 @@ const MEMORY: usize = 2 << 30;
 
 /// Maximum backlog of a host's NIC: it accepts no more packets while its backlog is longer. Large enough that the NIC does
 /// not become idle before the router polls it again.
-pub(super) const CARD: Span = Span::from_us(100);
+pub(super) const NIC_BACKLOG: Span = Span::from_us(100);
 
 /// Receiver of the network's events.
 pub(crate) trait Observer {
@@ -132,10 +132,10 @@ pub(crate) struct Plane {
     accepted: u64,
     /// True if consecutive packets of a flow are kept as one: they may be delivered together.
     joins: bool,
-    /// For [`Port::enqueue`], empty between calls.
+    /// For [`OutputPort::enqueue`], empty between calls.
     left: Vec<SegmentOutcome>,
     /// For nodes with a shared buffer, empty between calls.
-    left_nodes: Vec<NodeDeparture>,
+    node_departures: Vec<NodeDeparture>,
 }
 
 impl Plane {
@@ -159,7 +159,7 @@ impl Plane {
         let shared = nodes.clone().map(|node| SharedNode::of(node, &params, &ports, network).map(Box::new));
         Self {
             shared: shared.collect(),
-            left_nodes: Vec::new(),
+            node_departures: Vec::new(),
             mtu: parts.mtu,
             next: links.iter().map(to).collect(),
             watched: (0..links.len()).map(|link| parts.watched.contains(&LinkId(link as u32))).collect(),
@@ -263,11 +263,11 @@ impl Plane {
     }
 
     /// Returns the time from which a host's NIC accepts packets.
-    pub(crate) fn card_takes_at(&self, host: HostId) -> Time {
+    pub(crate) fn nic_accepts_at(&self, host: HostId) -> Time {
         let uplink = self.network.uplink(host);
         match &self.shared[self.network.hosts()[host.index()].index()] {
-            Some(nic) => nic.accepts_at(self.network.port(uplink), CARD),
-            None => self.ports[uplink.index()].idle_at().saturating_sub(CARD),
+            Some(nic) => nic.accepts_at(self.network.port(uplink), NIC_BACKLOG),
+            None => self.ports[uplink.index()].idle_at().saturating_sub(NIC_BACKLOG),
         }
     }
 
@@ -303,10 +303,10 @@ impl Plane {
             LinkItem::Segment(segment) => segment,
             LinkItem::Pfc(frame) => {
                 let node = self.network.links()[link as usize].to;
-                let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
-                    node.on_frame(LinkId(link), frame, around, left);
+                let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
+                    node.on_frame(LinkId(link), frame, context, left);
                 };
-                return self.at_shared(node, act, observer);
+                return self.with_shared_node(node, act, observer);
             }
         };
         match self.next[link as usize] {
@@ -364,37 +364,37 @@ impl Plane {
         if self.shared[node.index()].is_none() {
             return self.enqueue(link, segment, observer);
         }
-        let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
-            node.arrive(from, link, segment, around, left);
+        let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
+            node.arrive(from, link, segment, context, left);
         };
-        self.at_shared(node, act, observer);
+        self.with_shared_node(node, act, observer);
     }
 
     /// Replays the decisions of a node with a shared buffer that come before `now`.
     fn decide(&mut self, node: NodeId, now: Time, observer: &mut impl Observer) {
         match &mut self.shared[node.index()] {
-            Some(shared) if shared.planned == now => shared.planned = Time::NEVER,
+            Some(shared) if shared.next_event == Some(now) => shared.next_event = None,
             // Another event has taken its place.
             _ => return,
         }
-        let act = |node: &mut SharedNode, around: Surroundings, left: &mut Vec<NodeDeparture>| {
-            node.advance(now, around, left);
+        let act = |node: &mut SharedNode, context: NodeContext, left: &mut Vec<NodeDeparture>| {
+            node.advance(now, context, left);
         };
-        self.at_shared(node, act, observer);
+        self.with_shared_node(node, act, observer);
     }
 
     /// Lets a node with a shared buffer act, schedules its next decision, and sends what leaves it.
-    fn at_shared(
+    fn with_shared_node(
         &mut self,
         node: NodeId,
-        act: impl FnOnce(&mut SharedNode, Surroundings, &mut Vec<NodeDeparture>),
+        act: impl FnOnce(&mut SharedNode, NodeContext, &mut Vec<NodeDeparture>),
         observer: &mut impl Observer,
     ) {
         let Some(shared) = &mut self.shared[node.index()] else { return };
-        let mut left = std::mem::take(&mut self.left_nodes);
-        act(shared, Surroundings { ports: &mut self.ports, network: &self.network }, &mut left);
-        if let Some(at) = shared.decides_at().filter(|&at| at < shared.planned) {
-            shared.planned = at;
+        let mut left = std::mem::take(&mut self.node_departures);
+        act(shared, NodeContext { ports: &mut self.ports, network: &self.network }, &mut left);
+        if let Some(at) = shared.decides_at().filter(|&at| shared.next_event.is_none_or(|planned| at < planned)) {
+            shared.next_event = Some(at);
             self.events.push(Reverse((at, Event::Decision(node.0))));
             self.alarm.decision(at, &self.network, self.network.links_out(node));
         }
@@ -404,7 +404,7 @@ impl Plane {
                 NodeDeparture::Pfc { link, frame } => self.send_frame(link, frame),
             }
         }
-        self.left_nodes = left;
+        self.node_departures = left;
     }
 
     /// Sends a PFC frame over a link, unless it is down.
@@ -460,7 +460,7 @@ impl Plane {
         }
     }
 
-    /// A segment leaves a port.
+    /// Puts a segment that leaves a port on its link, or releases it.
     fn depart(&mut self, link: usize, left: SegmentOutcome, observer: &mut impl Observer) {
         let delay = self.network.port(LinkId(link as u32)).delay();
         let (mut segment, passage) = match left {
@@ -481,7 +481,7 @@ impl Plane {
         let lost = matches!(left, SegmentOutcome::Lost { .. });
         let cut = !lost && self.is_cut(LinkId(link as u32), passage.arrives - delay, passage.arrives);
         if cut {
-            self.ports[link].lose(&segment);
+            self.ports[link].count_link_down(&segment);
         }
         if lost || cut {
             return self.frames.release(segment.frame, 1);
@@ -501,7 +501,7 @@ impl Plane {
             for &link in &self.samples.ports {
                 let node = &self.shared[self.network.links()[link.index()].from.index()];
                 let (occupancy, ingress) = match node {
-                    Some(node) => (node.occupancy(link.index(), at), node.held_by(link.index())),
+                    Some(node) => (node.occupancy(link.index(), at), node.ingress_bytes(link.index())),
                     None => (self.ports[link.index()].occupancy(self.network.port(link), at), Bytes::ZERO),
                 };
                 let Occupancy { queue, phantom } = occupancy;

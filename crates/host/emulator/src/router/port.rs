@@ -56,7 +56,7 @@ pub(crate) struct OutputPort {
     salt: u64,
     lost: ByKind,
     /// Lost because the link was down.
-    cut: u64,
+    lost_link_down: u64,
 }
 
 /// A segment that leaves a port.
@@ -122,7 +122,7 @@ impl OutputPort {
     /// All ports here are served with their extras: sockets cost far more than a branch saves. The router looks settings
     /// up by link.
     fn new(extras: PortExtras<PortSegment>, salt: u64) -> Self {
-        Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), cut: 0 }
+        Self { port: Port::new(0, PortMode::Extended), extras, salt, lost: ByKind::default(), lost_link_down: 0 }
     }
 
     /// Queues a segment that arrives. Departing segments are added to `left`: this one or others.
@@ -157,9 +157,9 @@ impl OutputPort {
         self.salt
     }
 
-    /// The link is down and loses a segment that left.
-    pub(crate) fn lose(&mut self, segment: &PortSegment) {
-        self.cut += 1;
+    /// Counts a segment lost because its link is down.
+    pub(crate) fn count_link_down(&mut self, segment: &PortSegment) {
+        self.lost_link_down += 1;
         count_lost(&mut self.lost, segment);
     }
 
@@ -184,7 +184,7 @@ impl OutputPort {
             packets: self.port.packets(),
             bytes: self.port.bytes(),
             drops: self.port.drops(),
-            losses: self.extras.losses() + self.cut,
+            losses: self.extras.losses() + self.lost_link_down,
             lost: self.lost,
             marks: self.port.marks(),
             max_queue: self.port.max_queue(params),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use experiment::SwitchOutcome;
 use fabric::{
-    Arrival, BufferLimit, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PfcAction,
-    PortConfig, PortParams, QueueItem, SharedSwitch, Switch,
+    Arrival, Departure, Framed, LinkId, Losses, Network, NodeId, NodeKind, Occupancy, Outlet, PfcAction, PortConfig,
+    PortParams, QueueItem, SharedSwitch, Switch,
 };
 use units::{Bytes, Span, Time};
 
@@ -16,7 +16,8 @@ use super::port::{OutputPort, PortSegment, SegmentOutcome};
 const DATA_CLASS: u8 = 1;
 
 /// Buffer of a host's NIC: the host keeps its packets until the NIC accepts them.
-const NIC: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
+const NIC_BUFFER: Switch =
+    Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
 
 /// A PFC frame for one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +90,7 @@ struct NodeOutlet<'a> {
     losses: &'a mut [Losses],
     network: &'a Network,
     first_link: usize,
-    obeys: &'a [bool],
+    honors_pfc: &'a [bool],
 }
 
 impl Outlet<LinkItem> for NodeOutlet<'_> {
@@ -99,7 +100,7 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
         port.count(item.arrival().size, passage);
         match *item {
             LinkItem::Pfc(frame) => {
-                if self.obeys[departure.port] {
+                if self.honors_pfc[departure.port] {
                     self.left.push(NodeDeparture::Pfc { link, frame: PfcFrame { arrived: passage.arrives, ..frame } });
                 }
             }
@@ -119,7 +120,7 @@ impl Outlet<LinkItem> for NodeOutlet<'_> {
         }
     }
 
-    fn drop(&mut self, item: &LinkItem, port: usize, _: BufferLimit) {
+    fn drop(&mut self, item: &LinkItem, port: usize) {
         let link = self.first_link + port;
         self.ports[link].count_drop();
         if let LinkItem::Segment(segment) = *item {
@@ -136,16 +137,16 @@ pub(super) struct SharedNode {
     node: NodeId,
     is_switch: bool,
     first_link: usize,
-    /// By port: true if the node at the other end obeys pauses.
-    obeys: Vec<bool>,
+    /// By port: true if the node at the other end honours PFC.
+    honors_pfc: Vec<bool>,
     /// By port: segments lost by chance on its link.
     losses: Vec<Losses>,
-    /// Time of the scheduled event for its next decision; [`Time::NEVER`] if none is scheduled.
-    pub(super) planned: Time,
+    /// Time of the scheduled event for its next decision.
+    pub(super) next_event: Option<Time>,
 }
 
-/// Ports and settings around a node.
-pub(super) struct Surroundings<'a> {
+/// Ports of all links, and the network.
+pub(super) struct NodeContext<'a> {
     pub(super) ports: &'a mut [OutputPort],
     pub(super) network: &'a Network,
 }
@@ -164,18 +165,18 @@ impl SharedNode {
         let config = if is_switch {
             network.nodes()[node.index()].switch?
         } else {
-            out.clone().any(|link| pauses(network, network.links()[link as usize].to)).then_some(NIC)?
+            out.clone().any(|link| network.sends_pfc(network.links()[link as usize].to)).then_some(NIC_BUFFER)?
         };
         let of_port = |link: u32| (network.links()[link as usize].params.into(), ports[link as usize].salt());
-        let obeys = |link: u32| obeys_pauses(network, network.links()[link as usize].to);
+        let honors = |link: u32| network.honors_pfc(network.links()[link as usize].to);
         Some(Self {
             switch: SharedSwitch::new(config, Arc::clone(params), out.clone().map(of_port), 1),
             node,
             is_switch,
             first_link: out.start as usize,
-            obeys: out.clone().map(obeys).collect(),
+            honors_pfc: out.clone().map(honors).collect(),
             losses: vec![Losses::default(); out.len()],
-            planned: Time::NEVER,
+            next_event: None,
         })
     }
 
@@ -185,12 +186,12 @@ impl SharedNode {
         from: Option<LinkId>,
         to: usize,
         segment: PortSegment,
-        around: Surroundings,
+        context: NodeContext,
         left: &mut Vec<NodeDeparture>,
     ) {
-        let from = from.map(|link| self.port_of(link, around.network));
+        let from = from.map(|link| self.port_of(link, context.network));
         let item = LinkItem::Segment(segment);
-        let (switch, mut outlet, first) = self.split(around, left);
+        let (switch, mut outlet, first) = self.split(context, left);
         switch.arrive(from, to - first, &item.arrival(), &item, &mut outlet);
     }
 
@@ -199,28 +200,29 @@ impl SharedNode {
         &mut self,
         from: LinkId,
         frame: PfcFrame,
-        around: Surroundings,
+        context: NodeContext,
         left: &mut Vec<NodeDeparture>,
     ) {
-        let port = self.port_of(from, around.network);
-        let (switch, mut outlet, _) = self.split(around, left);
+        let port = self.port_of(from, context.network);
+        let (switch, mut outlet, _) = self.split(context, left);
         switch.on_frame(port, frame.class, frame.action, frame.arrived, &mut outlet);
     }
 
     /// Replays all decisions before `until`.
-    pub(super) fn advance(&mut self, until: Time, around: Surroundings, left: &mut Vec<NodeDeparture>) {
-        let (switch, mut outlet, _) = self.split(around, left);
+    pub(super) fn advance(&mut self, until: Time, context: NodeContext, left: &mut Vec<NodeDeparture>) {
+        let (switch, mut outlet, _) = self.split(context, left);
         switch.advance(until, &mut outlet);
     }
 
     fn split<'a>(
         &'a mut self,
-        around: Surroundings<'a>,
+        context: NodeContext<'a>,
         left: &'a mut Vec<NodeDeparture>,
     ) -> (&'a mut SharedSwitch<LinkItem>, NodeOutlet<'a>, usize) {
-        let Surroundings { ports, network } = around;
+        let NodeContext { ports, network } = context;
         let first_link = self.first_link;
-        let outlet = NodeOutlet { left, ports, losses: &mut self.losses, network, first_link, obeys: &self.obeys };
+        let outlet =
+            NodeOutlet { left, ports, losses: &mut self.losses, network, first_link, honors_pfc: &self.honors_pfc };
         (&mut self.switch, outlet, first_link)
     }
 
@@ -255,7 +257,7 @@ impl SharedNode {
     }
 
     /// Returns the bytes that arrived over a link's cable and wait.
-    pub(super) fn held_by(&self, link: usize) -> Bytes {
+    pub(super) fn ingress_bytes(&self, link: usize) -> Bytes {
         self.switch.held_by(link - self.first_link)
     }
 
@@ -279,15 +281,4 @@ impl SharedNode {
             notifications: 0,
         })
     }
-}
-
-/// Returns whether a node pauses its senders.
-fn pauses(network: &Network, node: NodeId) -> bool {
-    network.nodes()[node.index()].switch.is_some_and(|switch| switch.pfc.is_some())
-}
-
-/// Returns whether a node obeys pauses: hosts do, and switches with a shared buffer.
-fn obeys_pauses(network: &Network, node: NodeId) -> bool {
-    let node = &network.nodes()[node.index()];
-    node.kind != NodeKind::Switch || node.switch.is_some()
 }

@@ -16,7 +16,7 @@ use super::delivery::Delivery;
 use super::plane::{Observer, Plane, PlaneInputs, PortDeparture};
 use crate::namespace::{Addresses, plan};
 use crate::packet::sample::PacketSample;
-use crate::packet::{CREDIT, Headers, SPARE_CREDIT, UNSCHEDULED, render, whole_segment};
+use crate::packet::{CREDIT_DSCP, Headers, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP, render, whole_segment};
 
 const SEED: u64 = 11;
 const MTU: u16 = 1520;
@@ -78,7 +78,7 @@ fn loads() -> impl Strategy<Value = Vec<(Time, u8, PacketSample)>> {
         0u16..3,
         0usize..40_000,
         any::<u32>(),
-        prop::sample::select(vec![0, CREDIT, SPARE_CREDIT, UNSCHEDULED]),
+        prop::sample::select(vec![0, CREDIT_DSCP, OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP]),
     );
     prop::collection::vec(one, 1..25).prop_map(|packets| {
         let mut now = Time::ZERO;
@@ -223,8 +223,8 @@ struct TestPacket {
 impl QueueItem for TestPacket {
     fn arrival(&self) -> Arrival {
         let Self { now, identity, size, control, ecn_capable, dscp, .. } = *self;
-        let credit = [CREDIT, SPARE_CREDIT].contains(&dscp);
-        let expendable = [SPARE_CREDIT, UNSCHEDULED].contains(&dscp);
+        let credit = [CREDIT_DSCP, OVER_PROVISIONED_CREDIT_DSCP].contains(&dscp);
+        let expendable = [OVER_PROVISIONED_CREDIT_DSCP, UNSCHEDULED_DSCP].contains(&dscp);
         Arrival { now, size, ecn_capable, control, credit, expendable, identity }
     }
 
@@ -565,7 +565,7 @@ fn a_paused_nic_accepts_no_more_than_its_slack() {
     let mut seen = DepartureTimes::default();
     let (mut now, mut accepted, mut longest_wait) = (Time::ZERO, 0, Span::ZERO);
     while accepted < 200 {
-        let at = plane.card_takes_at(HostId(0));
+        let at = plane.nic_accepts_at(HostId(0));
         if at <= now {
             let mut frame = PacketSample { payload: vec![0; 1_448], ..PacketSample::default() }.frame();
             let length = frame.len();

@@ -32,7 +32,7 @@ const MANY: u64 = 3;
 /// Maximum wait of hosts, counted from the last check.
 const PAUSE: Duration = Duration::from_micros(30);
 /// Time from when a NIC accepts packets again to the check for new ones: well before it falls idle.
-const CARD_SLACK: Span = Span::from_us(50);
+const NIC_SLACK: Span = Span::from_us(50);
 /// Packets read from one host before it is another's turn.
 const TURN: usize = 16;
 /// Above the kernel's own threads of no urgency, below those that keep the machine alive.
@@ -220,7 +220,7 @@ impl<C: Now + Copy> Worker<C> {
             let id = HostId(host as u32);
             for turn in 0..=TURN {
                 let device = &mut self.output.devices[host];
-                if !device.ready || device.gone || self.plane.card_takes_at(id) > now {
+                if !device.ready || device.gone || self.plane.nic_accepts_at(id) > now {
                     break;
                 }
                 if turn == TURN {
@@ -252,11 +252,11 @@ impl<C: Now + Copy> Worker<C> {
         let mut next = self.plane.next_at().unwrap_or(now + LOOK_UP);
         waited.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
-            let takes_at = self.plane.card_takes_at(HostId(host as u32));
+            let takes_at = self.plane.nic_accepts_at(HostId(host as u32));
             if takes_at <= now {
                 waited.push((host, Waited::for_read(device.tun.as_fd())));
             } else {
-                next = next.min(takes_at + CARD_SLACK);
+                next = next.min(takes_at + NIC_SLACK);
             }
         }
         let rest = next.max(woken + BREATH).saturating_since(now).min(LOOK_UP);
@@ -317,7 +317,7 @@ impl<C: Now> Busy<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plane::{CARD, PlaneInputs};
+    use super::super::plane::{NIC_BACKLOG, PlaneInputs};
     use super::*;
     use crate::namespace::{Addresses, plan};
     use crate::packet::sample::PacketSample;
@@ -385,7 +385,7 @@ mod tests {
 
     /// Returns the time at which a host's NIC falls idle.
     fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
-        worker.plane.card_takes_at(HostId(host)) + CARD
+        worker.plane.nic_accepts_at(HostId(host)) + NIC_BACKLOG
     }
 
     /// A single long stop counts in full; a planned sleep and short delays do not.
@@ -449,7 +449,7 @@ mod tests {
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
         assert_eq!((packets, more), (TURN as u64 + 1, true));
         // Later than the NIC's maximum backlog: only the times matter here.
-        assert!(idle_at(&worker, 1) > Time::ZERO + CARD, "the other host had its turn");
+        assert!(idle_at(&worker, 1) > Time::ZERO + NIC_BACKLOG, "the other host had its turn");
         let mut read = packets;
         while read < 51 {
             let (packets, _) = worker.read_hosts(worker.clock.now(), &mut buffer);

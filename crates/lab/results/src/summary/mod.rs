@@ -347,7 +347,7 @@ pub struct Credits {
     pub unscheduled_drops: u64,
 }
 
-/// The fairness of sampled flows; see [`fairness`].
+/// The fairness of sampled flows; see [`fairness()`].
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Fairness {
     /// The mean of Jain's index over all intervals in which at least two flows were active.

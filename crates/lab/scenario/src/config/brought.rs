@@ -1,5 +1,4 @@
-//! `[laws.*]`: external laws, which the calling program supplies, and the names by which schemes choose among these and those
-//! of the catalog.
+//! `[external_laws.*]`: laws that the calling program supplies, and the names by which schemes refer to laws.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Values of files as types.
 
 mod changed;
+mod renamed;
 mod table;
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
@@ -11,7 +12,8 @@ use serde_json::{Value as Json, json};
 use crate::error::{SourceSpan, SpannedError};
 use crate::tree::{Entry, Node, Value};
 pub(crate) use changed::{ChangedKey, Changes};
-pub use table::replacement;
+pub use renamed::replacement;
+pub(crate) use renamed::replacements;
 pub(crate) use table::*;
 
 /// A type that files can hold.

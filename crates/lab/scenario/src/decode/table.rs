@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::renamed::{foreign, replacement};
 use super::{Field, Located};
 use crate::error::{SourceSpan, SpannedError, listed};
 use crate::tree::{Entry, Node, Value};
@@ -24,8 +25,9 @@ impl<'a> TableReader<'a> {
             Some(entry) => {
                 let error =
                     SpannedError::new(entry.key_origin, format!("unknown key `{}`", entry.key)).label("unknown key");
-                Err(match replacement(&entry.key, known) {
-                    Some(key) => error.help(format!("renamed to `{key}`")),
+                let help = replacement(&entry.key, known).map(|key| format!("renamed to `{key}`"));
+                Err(match help.or_else(|| foreign(&entry.key, known).map(str::to_owned)) {
+                    Some(help) => error.help(help),
                     None => error.suggest(&entry.key, known.iter().copied()),
                 })
             }
@@ -42,57 +44,6 @@ impl<'a> TableReader<'a> {
             .label(format!("needs `{key}`"))
             .help(format!("`{key}` is {}", T::EXPECTS))
     }
-}
-
-/// Former keys, and those of other tools, with the key that replaces each. A word may replace several: the table read
-/// decides.
-const RENAMED: &[(&str, &str)] = &[
-    ("laws", "external_laws"),
-    ("series", "monitor"),
-    ("sample", "random_points"),
-    ("payload", "mss"),
-    ("mtu", "mss"),
-    ("path", "load_balancing"),
-    ("timeouts_cut", "law_sees_timeouts"),
-    ("loss_timer", "rto_per"),
-    ("min_rto", "rto_min"),
-    ("reordering", "reorder_window"),
-    ("segment", "gso_size"),
-    ("small_queue", "tsq_limit"),
-    ("known_sizes", "size_aware"),
-    ("cnp", "cnp_interval"),
-    ("over_base", "on_queueing_delay"),
-    ("memory", "reuse_last_or_ack"),
-    ("resend", "retransmit"),
-    ("history", "ack_history"),
-    ("laws", "law_per"),
-    ("law", "law_per"),
-    ("congestion_control", "law"),
-    ("window", "duration"),
-    ("class", "traffic_class"),
-    ("place", "placement"),
-    ("local_rate", "intra_host_rate"),
-    ("whole", "exact_ticks"),
-    ("ties", "tie_break"),
-    ("in_service", "in_service_bytes"),
-    ("hysteresis", "xon_offset"),
-    ("loss", "loss_probability"),
-    ("control", "control_buffer"),
-    ("reserve", "reserved"),
-    ("marks", "ecn_marking"),
-    ("size", "notification_size"),
-    ("interval", "notify_interval"),
-    ("reset", "mark_timeout"),
-];
-
-/// Returns the keys that may have replaced a former key.
-pub(crate) fn replacements(key: &str) -> impl Iterator<Item = &'static str> {
-    RENAMED.iter().filter(move |(old, _)| *old == key).map(|(_, new)| *new)
-}
-
-/// Returns the key among `known` that replaced a former key.
-pub fn replacement(key: &str, known: &[&str]) -> Option<&'static str> {
-    replacements(key).find(|new| known.contains(new))
 }
 
 /// Schema of a key: its name, its schema, the expected kind of value, its documentation, its default, and whether it is

@@ -9,7 +9,7 @@ mod switch;
 
 pub use pool::kept;
 pub use port::Departure;
-pub use switch::{BufferLimit, Framed, Outlet, SharedSwitch};
+pub use switch::{Framed, Outlet, SharedSwitch};
 
 /// Classes of a port: 0 is control, strictly first; 1 to 7 are data, in turn.
 pub const CLASSES: usize = 8;

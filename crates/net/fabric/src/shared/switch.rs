@@ -38,16 +38,7 @@ pub trait Outlet<P> {
     /// Reports that a packet's service begins.
     fn depart(&mut self, item: &P, departure: &Departure);
     /// Reports that a packet found no room on its way to `port`.
-    fn drop(&mut self, item: &P, port: usize, limit: BufferLimit);
-}
-
-/// Limit of a shared buffer that a packet exceeds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BufferLimit {
-    /// Limit of the port, its queue or the buffer: no pause prevents such drops.
-    Lossy,
-    /// Headroom: with enough of it the sender is paused in time.
-    Headroom,
+    fn drop(&mut self, item: &P, port: usize);
 }
 
 /// The switch.
@@ -101,13 +92,8 @@ impl<P: Framed> SharedSwitch<P> {
             Some(from) if class != 0 => {
                 let over = port.is_full(params, packet) || self.is_over(to, class, size);
                 if over || self.pool.arrive(from, class, size) == BufferAdmission::None {
-                    let limit = if self.config.pfc.is_some() && !over {
-                        self.headroom_drops += 1;
-                        BufferLimit::Headroom
-                    } else {
-                        BufferLimit::Lossy
-                    };
-                    out.drop(item, to, limit);
+                    self.headroom_drops += u64::from(self.config.pfc.is_some() && !over);
+                    out.drop(item, to);
                     return;
                 }
                 if self.pool.pauses(from, class) && !self.relays(from, class) {
@@ -429,19 +415,19 @@ mod tests {
         Thing { class, pause: None, at }
     }
 
-    /// Departures: (start of service, port, item); and drops: (port, limit).
+    /// Departures: (start of service, port, item); and drops: ports.
     #[derive(Default)]
     struct DepartureLog {
         left: Vec<(Time, usize, Thing)>,
-        dropped: Vec<(usize, BufferLimit)>,
+        dropped: Vec<usize>,
     }
 
     impl Outlet<Thing> for DepartureLog {
         fn depart(&mut self, item: &Thing, departure: &Departure) {
             self.left.push((departure.begins, departure.port, *item));
         }
-        fn drop(&mut self, _: &Thing, port: usize, limit: BufferLimit) {
-            self.dropped.push((port, limit));
+        fn drop(&mut self, _: &Thing, port: usize) {
+            self.dropped.push(port);
         }
     }
 
@@ -534,9 +520,6 @@ mod tests {
         for (ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
             arrive(&mut switch, 0, 1, thing(1, size, Time::from_ps(ps)), &mut log);
         }
-        assert_eq!(
-            (log.dropped, switch.headroom_drops(), switch.queue(1)),
-            (vec![(1, BufferLimit::Lossy)], 0, Bytes::new(2_000))
-        );
+        assert_eq!((log.dropped, switch.headroom_drops(), switch.queue(1)), (vec![1], 0, Bytes::new(2_000)));
     }
 }

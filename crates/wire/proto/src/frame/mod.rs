@@ -22,7 +22,7 @@ pub use fields::{FrameError, MAX_PARITY, Shape};
 /// The longest reason of a [`Frame::Close`], in bytes.
 pub const MAX_REASON: usize = 256;
 
-/// One frame. Numbers are at most [`varint::MOST`] unless stated otherwise.
+/// One frame. Numbers are at most [`varint::MAX`] unless stated otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame<'a> {
     /// Padding bytes, at least 1.
@@ -33,7 +33,7 @@ pub enum Frame<'a> {
     Ack(Ack<'a>),
     /// Part of the handshake.
     Crypto {
-        /// Offset of the data. Offset plus length is at most [`varint::MOST`].
+        /// Offset of the data. Offset plus length is at most [`varint::MAX`].
         offset: u64,
         /// Handshake data.
         data: &'a [u8],
@@ -150,7 +150,7 @@ pub enum Frame<'a> {
     BlockWhole {
         /// The first of them.
         first: u64,
-        /// Number of blocks, at least 1. The number of the last block is at most [`varint::MOST`].
+        /// Number of blocks, at least 1. The number of the last block is at most [`varint::MAX`].
         count: u64,
     },
 }
@@ -168,7 +168,7 @@ pub struct StreamFrame<'a> {
     pub ends: bool,
     /// Set if the frame has a length field. Without one, it is the last frame of the packet.
     pub counted: bool,
-    /// Stream data. It ends at or before [`varint::MOST`].
+    /// Stream data. It ends at or before [`varint::MAX`].
     pub data: &'a [u8],
 }
 

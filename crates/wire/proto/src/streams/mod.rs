@@ -352,7 +352,7 @@ impl Streams {
     /// If the stream is unknown.
     ///
     /// # Panics
-    /// In debug builds, if `code` is over [`varint::MOST`].
+    /// In debug builds, if `code` is over [`varint::MAX`].
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         debug_assert!(code <= varint::MAX);
         if self.change_sending(id, |sending| Ok(sending.reset(code, ResetBy::Application)))? {
@@ -416,7 +416,7 @@ impl Streams {
     /// [`ReadError::Unknown`] if nothing can be read from it any more.
     ///
     /// # Panics
-    /// In debug builds, if `code` is over [`varint::MOST`].
+    /// In debug builds, if `code` is over [`varint::MAX`].
     pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
         debug_assert!(code <= varint::MAX);
         self.reach(id);
