@@ -119,7 +119,7 @@ def lateness_rows(out: Path, scenario: str, times: int) -> Iterator[Row]:
     each = [json.loads(summary.read_text())["runs"] for summary in summaries]
     for runs in zip(*each, strict=True):
         figures = [run["emulator"] for run in runs]
-        words = sorted({figure["soundness"] for figure in figures}, reverse=True)
+        words = sorted({figure["validity"] for figure in figures}, reverse=True)
         row = {"scenario": scenario, "scheme": runs[0]["label"], "runs": str(times), "verdict": ", ".join(words)}
         for key in ("p50", "p99", "max"):
             us = [figure[f"lateness_{key}_ns"] / 1e3 for figure in figures]

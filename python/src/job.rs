@@ -134,10 +134,10 @@ pub(crate) fn run_study(
     let shard = shard.map(str::parse::<Shard>).transpose().map_err(|said| error::asked(py, &said))?;
     let caller = Caller::default();
     let notes = Ledger::default();
-    let host = Bringing::new(Simulator { checked: check_invariants }, laws, &caller.stop, &caller.law_thread);
+    let backend = Bringing::new(Simulator { checked: check_invariants }, laws, &caller.stop, &caller.law_thread);
     let study = Study {
         scenario: &scenario.get().scenario,
-        host: &host,
+        backend: &backend,
         watch: &caller,
         notes: &notes,
         schemes: &schemes,
@@ -154,7 +154,7 @@ pub(crate) fn run_study(
         others: if force { Others::Replace } else { Others::Keep },
     };
     let (finished, stopped) = py.detach(|| done(&study, &caller, &tell, &show));
-    if let Some(raised) = host.raised() {
+    if let Some(raised) = backend.raised() {
         if let Some(Err(study::Error::Stopped { finished, of, .. })) = &finished
             && *of > 1
         {

@@ -304,8 +304,8 @@ impl ControlLaw for Either<'_> {
         inside!(self, law => law.credit_rate())
     }
 
-    fn acted(&self) -> LawActions {
-        inside!(self, law => law.acted())
+    fn actions(&self) -> LawActions {
+        inside!(self, law => law.actions())
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -414,7 +414,7 @@ impl ControlLaw for InPython<'_> {
         self.limits
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         self.actions
     }
 }

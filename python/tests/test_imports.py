@@ -18,7 +18,7 @@ a,left,100Gbps,1us
 left,right,100Gbps,5ms
 b,right,100Gbps,1us
 """
-FLOWS = """start,from,to,bytes
+FLOWS = """start,src,dst,bytes
 0us,a,b,20MB
 1ms,b,a,5MB
 """
@@ -68,7 +68,7 @@ def test_options_go_through(files: Path) -> None:
 
 
 def test_a_long_list_of_flows_lies_beside_the_scenario(files: Path) -> None:
-    many = "start,from,to,bytes\n" + "".join(f"{number}us,a,b,1KB\n" for number in range(1200))
+    many = "start,src,dst,bytes\n" + "".join(f"{number}us,a,b,1KB\n" for number in range(1200))
     (files / "many.csv").write_text(many, encoding="utf-8")
     network = nw.import_network(files / "net.csv")
     with pytest.raises(nw.ScenarioError, match=r"in a file beside the scenario, `many.*\nhelp: .*out=\"many\.toml\"") as caught:

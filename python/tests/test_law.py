@@ -77,7 +77,7 @@ def test_newreno_in_python_is_newreno(tmp_path: Path, capsys: pytest.CaptureFixt
     summary = {run.scheme: run.summary for run in results}
     # There is something to compare: the law cut, and packets were lost.
     assert summary["python"]["network"]["drops"] > 100
-    assert summary["python"]["law"]["acted"]["loss_cuts"] > 10
+    assert summary["python"]["law"]["actions"]["loss_cuts"] > 10
     assert flows(results, "python").equals(flows(results, "rust"))
     assert flows(results, "fixed").equals(flows(results, "paced"))
     assert not flows(results, "fixed").equals(flows(results, "rust"))
@@ -97,7 +97,7 @@ def test_dctcp_in_python_is_nearly_dctcp(tmp_path: Path) -> None:
     results = nw.run(both, tmp_path / "out", laws=[mine.Dctcp], progress=False)
     rust, python = (run.metric("mean(fct)") for run in (results["rust"], results["python"]))
     assert python == pytest.approx(rust, rel=0.1)
-    assert results["python"].summary["law"]["acted"]["cuts"] > 50
+    assert results["python"].summary["law"]["actions"]["cuts"] > 50
 
 
 def test_a_law_of_one_class_of_flows_and_threads(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ fn samples(run: &RunResults, flow: &FlowRow, log: &mut RecordBuffer) {
         let after = Time::from_ns(sample.time_ns).saturating_since(flow.started);
         let metrics = MetricsData {
             smoothed_rtt: Some(ms(Time::from_ns(sample.srtt_ns).since(Time::ZERO))),
-            congestion_window: sample.window_bytes,
+            congestion_window: sample.cwnd_bytes,
             ..MetricsData::default()
         };
         let changed = metrics.since(&known);

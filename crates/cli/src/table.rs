@@ -394,10 +394,10 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
                 of_many(ratio(all.slowdown.p99), all.completed)
             }),
             ("drops", |run| SheetCell::count(run.summary.network.drops)),
-            ("resent", |run| SheetCell::count(run.summary.network.retransmits)),
+            ("retransmits", |run| SheetCell::count(run.summary.network.retransmits)),
             ("timeouts", |run| SheetCell::count(run.summary.network.timeouts)),
             ("marks", |run| SheetCell::count(run.summary.network.ecn_marks)),
-            ("longest queue", |run| size(run.summary.network.max_queue_bytes)),
+            ("max queue", |run| size(run.summary.network.max_queue_bytes)),
         ],
     );
     add(
@@ -413,10 +413,7 @@ fn columns(runs: &[RunResults]) -> Vec<TableColumn> {
             ("asked", |run| SheetCell::count(run.summary.network.nacks)),
         ],
     );
-    add(
-        any(|it| !it.network.switches.is_empty()),
-        &[("fullest buffer", |run| size(run.summary.network.max_buffer_bytes))],
-    );
+    add(any(|it| !it.network.switches.is_empty()), &[("max buffer", |run| size(run.summary.network.max_buffer_bytes))]);
     add(
         any(|it| it.network.pfc_pauses > 0),
         &[
@@ -497,13 +494,13 @@ pub(crate) fn emulators(runs: &[RunResults]) -> String {
         Some(format!(
             "{}: {}: real packets under {}{}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
             run.manifest.run,
-            emulator.soundness,
+            emulator.validity,
             if emulator.congestion.is_empty() { "no TCP".to_owned() } else { emulator.congestion.join(", ") },
             if emulator.stack == results::Stack::Narrows { " over the transport" } else { "" },
             time(emulator.lateness_p50_ns as f64),
             time(emulator.lateness_p99_ns as f64),
             emulator.cpu_share * 100.0,
-            if emulator.real_time { "" } else { ", without real-time scheduling" },
+            if emulator.sched_realtime { "" } else { ", without real-time scheduling" },
         ))
     };
     runs.iter().filter_map(line).collect()
@@ -553,7 +550,7 @@ mod tests {
     /// left out.
     #[test]
     fn narrow_terminals_get_the_essentials() {
-        let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];
+        let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "max queue"];
         let titles: Vec<String> = titles.map(str::to_owned).into();
         let cells = ["500/500", "12.34 ms", "123.4 ms", "12.34 ms", "12.00", "1234", "1.0 MB"].map(str::to_owned);
         let cells = || cells.iter().map(SheetCell::text).collect::<Vec<_>>();

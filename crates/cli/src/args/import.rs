@@ -18,7 +18,7 @@ pub(crate) enum ImportCommand {
     Msccl(ImportMscclArgs),
     /// Import a SimAI training workload, as AICB writes it.
     Simai(ImportSimaiArgs),
-    /// Import a list of flows from CSV: start,from,to,bytes.
+    /// Import a list of flows from CSV: start,src,dst,bytes.
     Flows(ImportTrafficArgs),
     /// Import flow records from nfdump's CSV (NetFlow, IPFIX).
     Netflow(ImportTrafficArgs),

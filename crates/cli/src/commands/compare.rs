@@ -203,10 +203,10 @@ fn describe(comparison: &RunsComparison) -> String {
         let shown: Vec<&MetricComparison> =
             pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some()).collect();
         let same = shown.iter().filter(|row| row.change == MetricChange::Same).count();
-        let both = [pair.before_host, pair.after_host];
-        let name = |run: &str, host: BackendKind| match both {
+        let both = [pair.before_backend, pair.after_backend];
+        let name = |run: &str, backend: BackendKind| match both {
             [BackendKind::Simulator, BackendKind::Simulator] => run.to_owned(),
-            _ => format!("{run} ({host})"),
+            _ => format!("{run} ({backend})"),
         };
         let (before, after) = (name(&pair.before, both[0]), name(&pair.after, both[1]));
         let _ = writeln!(text, "{after} against {before}: {same} of {} metrics alike", shown.len());

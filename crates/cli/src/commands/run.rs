@@ -50,14 +50,14 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
 /// Runs all schemes of a scenario, or the chosen ones, and shows the results.
 pub(crate) fn all_of(
     scenario: &Scenario,
-    host: &dyn Backend,
+    backend: &dyn Backend,
     schemes: &[String],
     common: &Common,
     replay: Vec<String>,
 ) -> Result<(), CommandFailure> {
     let watch = Terminal { quiet: common.is_silent() };
     let notes = notes();
-    shown(&Study { schemes, ..of(scenario, host, &watch, &notes, common, replay) }.run()?, common)
+    shown(&Study { schemes, ..of(scenario, backend, &watch, &notes, common, replay) }.run()?, common)
 }
 
 /// Shows the results of a study. A run that violates an identity is a failure.
@@ -69,7 +69,7 @@ pub(crate) fn shown(finished: &Finished, common: &Common) -> Result<(), CommandF
 /// Returns a study of all of a scenario's runs, by the common options: those not finished yet are run.
 pub(crate) fn of<'a>(
     scenario: &'a Scenario,
-    host: &'a dyn Backend,
+    backend: &'a dyn Backend,
     watch: &'a Terminal,
     notes: &'a dyn AttemptRecorder,
     common: &Common,
@@ -77,7 +77,7 @@ pub(crate) fn of<'a>(
 ) -> Study<'a> {
     Study {
         scenario,
-        host,
+        backend,
         watch,
         notes,
         schemes: &[],

@@ -207,7 +207,7 @@ fn title(run: &RunSides) -> String {
 
 /// Returns the names of the columns: the backends, with letters if both are the same.
 fn hosts(run: &RunSides) -> [String; 2] {
-    let (a, b): (BackendKind, BackendKind) = (run.a_host, run.b_host);
+    let (a, b): (BackendKind, BackendKind) = (run.a_backend, run.b_backend);
     if a == b { [format!("A ({a})"), format!("B ({b})")] } else { [a.to_string(), b.to_string()] }
 }
 

@@ -80,7 +80,7 @@ fn tables_are_printed_as_csv() {
             && flows.iter().all(|row| !value(row, "cause").is_empty() && !value(row, "fct_ns").is_empty())
     );
     let traits = rows(&scratch.narrows("explain r --traits --csv").ok().out);
-    assert!(traits.iter().any(|row| value(row, "trait") == "resent_share"), "{traits:?}");
+    assert!(traits.iter().any(|row| value(row, "trait") == "retransmitted_share"), "{traits:?}");
     let slowest = rows(&scratch.narrows("explain r --traits --csv=flows").ok().out);
     assert!(slowest.iter().all(|row| value(row, "slowdown").parse::<f64>().unwrap() >= 1.0), "{slowest:?}");
     let codes = rows(&scratch.narrows("bench codes --runs 1 --only 8+2-1400 --engine portable --csv").ok().out);

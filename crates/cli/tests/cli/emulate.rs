@@ -169,17 +169,17 @@ fn starved_hosts_are_doubtful() {
     drop(hogs);
     let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
     let emulator = &summary["emulator"];
-    assert!(emulator["soundness"] != "sound", "{emulator:#}");
-    assert!(!emulator["doubts"].as_array().unwrap().is_empty(), "{emulator:#}");
+    assert!(emulator["validity"] != "sound", "{emulator:#}");
+    assert!(!emulator["caveats"].as_array().unwrap().is_empty(), "{emulator:#}");
     assert!(ran.out.contains("waited for a processor in"), "{ran}");
     scratch.narrows("run pair.toml --scheme cubic --out simulated --quiet").ok();
     for flows in ["", " --flows"] {
         let compared = scratch.narrows(&format!("compare simulated real{flows}"));
         let head = |line: &&str| line.contains("ratio") || line.contains("base RTT");
         let rows: Vec<&str> = compared.out.lines().filter(|line| line.starts_with('│') && !head(line)).collect();
-        let soundness = emulator["soundness"].as_str().unwrap();
+        let validity = emulator["validity"].as_str().unwrap();
         // By chance most metrics may be alike, and are not listed then.
-        assert!(!rows.is_empty() && rows.iter().all(|row| row.contains(soundness)), "{compared}");
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.contains(validity)), "{compared}");
     }
 }
 
@@ -218,7 +218,7 @@ fn laws_of_ours_are_loaded_for_a_run() {
     let warned = run["warnings"].to_string();
     match &kernel::probe::KernelProbe::get().sockets {
         Ok(()) => {
-            assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
+            assert!(run["law"]["actions"]["increases"].as_u64().unwrap() > 0, "{run:#}");
             assert!(!warned.contains("BPF storage"), "{warned}");
         }
         Err(_) => assert!(warned.contains("BPF storage"), "{warned}"),
@@ -237,7 +237,7 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
     let json = ran.json();
     for (run, law) in json["runs"].as_array().unwrap().iter().zip(["cubic", "reno"]) {
         is_summary(run);
-        assert_eq!((&run["host"], &run["emulator"]["congestion"][0]), (&"emulator".into(), &law.into()), "{run:#}");
+        assert_eq!((&run["backend"], &run["emulator"]["congestion"][0]), (&"emulator".into(), &law.into()), "{run:#}");
         assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
         // 10 MB at 200 Mb/s are 400 ms; slow start takes a few round trips of 10 ms.
         let fct_ns = run["flows"]["all"]["fct_ns"]["max"].as_f64().unwrap();
@@ -380,8 +380,8 @@ fn a_run_that_was_stopped_for_a_while_is_doubtful() {
     let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
     let emulator = &summary["emulator"];
     assert!(emulator["stalled"].as_f64().unwrap() > 0.1, "{emulator:#}");
-    assert!(emulator["doubts"].to_string().contains("the emulator stood still for"), "{emulator:#}");
-    assert_ne!(emulator["soundness"], "sound");
+    assert!(emulator["caveats"].to_string().contains("the emulator stood still for"), "{emulator:#}");
+    assert_ne!(emulator["validity"], "sound");
 }
 
 /// Three senders of the kernel's TCP overflow their share of a switch's buffer, unless the switch pauses them.
@@ -426,8 +426,8 @@ fn over_ipv6() {
     let warnings = json["warnings"].as_array().unwrap();
     let bottleneck = &json["emulator"]["bottleneck"];
     // A test's machine may be busy.
-    let doubtful = |it: &serde_json::Value| it.as_str().is_some_and(|it| it.starts_with("doubtful: "));
-    assert!(warnings.iter().all(|it| it == bottleneck || doubtful(it)), "{warnings:?}");
+    let questionable = |it: &serde_json::Value| it.as_str().is_some_and(|it| it.starts_with("questionable: "));
+    assert!(warnings.iter().all(|it| it == bottleneck || questionable(it)), "{warnings:?}");
 }
 
 #[test]
@@ -647,7 +647,7 @@ fn the_transport_carries_the_flows() {
         let fct_ns = run["flows"]["all"]["fct_ns"]["max"].as_f64().unwrap();
         assert!((400e6..2_000e6).contains(&fct_ns), "{fct_ns}");
         assert!(run["flows"]["all"]["slowdown"]["p50"].as_f64().unwrap() >= 1.0, "{run:#}");
-        assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
+        assert!(run["law"]["actions"]["increases"].as_u64().unwrap() > 0, "{run:#}");
         // Its own sizes are the scenario's.
         let warnings = run["warnings"].as_array().unwrap();
         assert!(!warnings.iter().any(|it| it.as_str().unwrap().contains("simulated host differs")), "{warnings:?}");
@@ -683,7 +683,7 @@ fn marks_reach_a_law_over_the_transport() {
             assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
             let summary: serde_json::Value =
                 serde_json::from_str(&scratch.read(&format!("{out}/summary.json"))).unwrap();
-            summary["emulator"]["soundness"] == "sound"
+            summary["emulator"]["validity"] == "sound"
         });
         let json = scratch.narrows(&format!("compare {out} {out} --flows --json")).ok().json();
         let run = &json["runs"][0];

@@ -254,7 +254,7 @@ fn capture(packets: &[(u32, u8, u8, u16)]) -> Vec<u8> {
 #[test]
 fn traffic_is_imported_checked_and_run() {
     let scratch = Scratch::new("import-traffic");
-    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,db,10000\n2.5,db,web,1MB\n");
+    scratch.write("flows.csv", "start_ms,src,dst,bytes\n0,web,db,10000\n2.5,db,web,1MB\n");
     scratch.write("nf.csv", "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n2024-02-29 23:59:59,2024-03-01 00:00:02,3.000,10.0.0.1,10.0.0.2,443,5000,TCP,.AP.SF,0,0,10,1500,3,120\nSummary\nflows\n1\n");
     std::fs::write(scratch.path("a.pcap"), capture(&[(5, 1, 2, 900), (9, 1, 2, 900), (12, 3, 2, 100)])).unwrap();
     for (line, notes, flows) in [
@@ -276,7 +276,7 @@ fn traffic_is_imported_checked_and_run() {
     assert!(!ran.err.contains("order of appearance"), "{}", ran.err);
     assert!(scratch.read("both.toml").contains("src = 1, dst = 0, size = 1000000"), "{}", scratch.read("both.toml"));
     let before = scratch.tree();
-    scratch.write("flows.csv", "start_ms,from,to,bytes\n0,web,web,10000\n");
+    scratch.write("flows.csv", "start_ms,src,dst,bytes\n0,web,web,10000\n");
     scratch.narrows("import flows flows.csv -o no.toml").fails(2, &["flows.csv:2:1", "`web`"]);
     scratch.narrows("import pcap flows.csv -o no.toml").fails(2, &["`flows.csv`, byte 0"]);
     assert_eq!(scratch.tree(), before);

@@ -6,7 +6,7 @@ use crate::support::{GRID, ONE, Scratch, keys};
 
 const CELL: [&str; 5] = ["count", "completed", "fct_ns", "slowdown", "goodput_bps"];
 const STATS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
-const ACTED: [&str; 6] = ["increases", "cuts", "loss_cuts", "quick_adapts", "holds", "credits"];
+const ACTIONS: [&str; 7] = ["increases", "cuts", "loss_cuts", "quick_adapts", "probe_rtts", "holds", "credits"];
 
 #[track_caller]
 fn is_cell(value: &Value) {
@@ -17,7 +17,7 @@ fn is_cell(value: &Value) {
 
 #[track_caller]
 pub(crate) fn is_summary(summary: &Value) {
-    let all = "schema scenario run label point host seed ended_ns conditions flows requests collectives jobs schedules network credits fairness predicts \
+    let all = "schema scenario run label point backend seed end_ns conditions flows requests collectives jobs schedules network credits fairness predicts \
                law engine emulator warnings notes";
     assert_eq!(keys(summary).join(" "), all);
     assert_eq!(summary["schema"], 1);
@@ -35,7 +35,7 @@ pub(crate) fn is_summary(summary: &Value) {
     summary["jobs"].as_object().unwrap().values().for_each(is_cell);
     let network = "data_packets packet_hops drops drops_by_tier drops_by_kind data_drops_by_tier ecn_marks \
                    or_acks or_ack_bytes retransmits timeouts pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
-                   cnps parity_packets recovered_blocks held_ns max_queue_bytes max_buffer_bytes \
+                   cnps parity_packets recovered_blocks on_ramp_hold_ns max_queue_bytes max_buffer_bytes \
                    headroom_drops messages deadlock links switches";
     assert_eq!(keys(&summary["network"]).join(" "), network);
     assert!(summary["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
@@ -49,8 +49,8 @@ pub(crate) fn is_summary(summary: &Value) {
         keys(&summary["fairness"]),
         ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]
     );
-    assert_eq!(keys(&summary["law"]), ["name", "acted", "by_law"]);
-    assert_eq!(keys(&summary["law"]["acted"]), ACTED);
+    assert_eq!(keys(&summary["law"]), ["name", "actions", "by_law"]);
+    assert_eq!(keys(&summary["law"]["actions"]), ACTIONS);
     let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
     assert_eq!(keys(&summary["engine"]), engine);
     assert!(summary["engine"]["events"].as_u64().is_some_and(|events| events > 0));

@@ -112,7 +112,7 @@ fn a_narrow_terminal_gets_the_essentials() {
     assert!(text.contains("--wide"), "{text}");
     assert!(text.contains("done") && text.contains("Cubic, traffic.0.load=0.6") && !text.contains("longest"), "{text}");
     let wide = shown("run grid.toml --wide");
-    assert!(wide.contains("longest queue") && !wide.contains("--wide"), "{wide}");
+    assert!(wide.contains("max queue") && !wide.contains("--wide"), "{wide}");
 }
 
 #[test]

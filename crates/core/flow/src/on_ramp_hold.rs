@@ -98,7 +98,7 @@ impl OnRampHold {
     /// Its state by name, for plots.
     pub fn trace(&self, now: Time, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("owd_ns", self.delay.unwrap_or(Span::ZERO).ns());
-        emit("held_ns", self.held(now).ns());
+        emit("on_ramp_hold_ns", self.held(now).ns());
         emit("hold_until_ns", self.until().ns().cast_signed());
     }
 }

@@ -148,10 +148,10 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     }
 
     /// Returns the action counts of their laws together.
-    pub(crate) fn acted(&self) -> LawActions {
-        let mut acted = LawActions::default();
-        self.iter().for_each(|subflow| acted.add(&subflow.law_state.law.acted()));
-        acted
+    pub(crate) fn actions(&self) -> LawActions {
+        let mut actions = LawActions::default();
+        self.iter().for_each(|subflow| actions.add(&subflow.law_state.law.actions()));
+        actions
     }
 
     #[inline(always)]

@@ -77,7 +77,7 @@ pub struct Copa {
     round: Round,
     round_window: Bytes, // when this round began
     episode: RecoveryPeriod,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Copa {
@@ -101,7 +101,7 @@ impl Copa {
             nearly_empty: Time::ZERO,
             round: Round::new(),
             episode: RecoveryPeriod::new(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
             params,
         }
     }
@@ -198,7 +198,7 @@ impl ControlLaw for Copa {
                 // cwnd <- cwnd + v / (delta * cwnd)
                 self.window.increase(self.step(), ack.acked);
             }
-            self.acted.increases += u64::from(self.window.bytes() > before);
+            self.actions.increases += u64::from(self.window.bytes() > before);
         } else {
             if self.slow_start {
                 self.slow_start = false;
@@ -208,7 +208,7 @@ impl ControlLaw for Copa {
             // cwnd <- cwnd - v / (delta * cwnd)
             let step = self.step();
             let less = share(&mut self.carry, step, ack.acked, before);
-            self.acted.cuts += u64::from(self.window.shrink(less.min(before.ratio(1, 2))));
+            self.actions.cuts += u64::from(self.window.shrink(less.min(before.ratio(1, 2))));
         }
     }
 
@@ -216,14 +216,14 @@ impl ControlLaw for Copa {
         let response = self.episode.respond(loss);
         if self.competing && response != LossResponse::Ignore {
             self.inverse = self.inverse.half().max(inverse(self.params.delta));
-            self.acted.loss_cuts += 1;
+            self.actions.loss_cuts += 1;
         }
         if matches!(response, LossResponse::Collapse | LossResponse::CollapseAgain) {
             self.window.collapse();
             self.slow_start = true;
             self.steady_rounds = 0;
             self.velocity = 1;
-            self.acted.loss_cuts += u64::from(!self.competing);
+            self.actions.loss_cuts += u64::from(!self.competing);
         }
     }
 
@@ -243,8 +243,8 @@ impl ControlLaw for Copa {
         SendLimits { window, pacing: pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(law.send_limits(), before);
         law.on_loss(&loss(30, 60, LossCause::Timeout));
         assert_eq!(law.send_limits().window, PATH.mss);
-        assert_eq!(law.acted().loss_cuts, 1);
+        assert_eq!(law.actions().loss_cuts, 1);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct Cubic {
     curve: Option<Curve>,
     settled: Time,  // the curve's clock has run, or was stopped, up to this time
     smoothed: Span, // srtt; zero before the first sample
-    acted: LawActions,
+    actions: LawActions,
 }
 
 /// The curve of one stage of congestion avoidance, and the AIMD estimate.
@@ -106,7 +106,7 @@ impl Cubic {
             curve: None,
             settled: Time::ZERO,
             smoothed: Span::ZERO,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -234,7 +234,7 @@ impl ControlLaw for Cubic {
         if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
             self.remember();
             LossResponse::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
-            self.acted.cuts += 1;
+            self.actions.cuts += 1;
             return;
         }
         if ack.app_limited {
@@ -246,7 +246,7 @@ impl ControlLaw for Cubic {
         if !rest.is_zero() {
             self.avoid(ack, rest);
         }
-        self.acted.increases += u64::from(self.window.bytes() > before);
+        self.actions.increases += u64::from(self.window.bytes() > before);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -255,7 +255,7 @@ impl ControlLaw for Cubic {
             self.remember();
         }
         if response.apply(&mut self.window, &mut self.slow_start, self.params.beta) {
-            self.acted.loss_cuts += 1;
+            self.actions.loss_cuts += 1;
         }
         if matches!(response, LossResponse::Collapse | LossResponse::CollapseAgain) {
             // The next stage begins at its own W_max, with K = 0 (§4.8).
@@ -295,8 +295,8 @@ impl ControlLaw for Cubic {
         SendLimits { window, pacing: self.pace() }
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -499,12 +499,12 @@ mod tests {
     fn marks_count_only_where_switched_on() {
         let mut deaf = law(&PATH, |_| {});
         deaf.on_ack(&marked(&PATH, 0));
-        assert_eq!(deaf.acted().cuts, 0);
+        assert_eq!(deaf.actions().cuts, 0);
         let mut law = law(&PATH, |params| params.ecn = true);
         law.on_ack(&marked(&PATH, 0));
         assert_eq!(law.send_limits().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
         law.on_ack(&marked(&PATH, 1));
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
     }
 
     /// Round trips of 20 ms instead of 10: seven packets to detect it, then a quarter for five rounds, then the curve,

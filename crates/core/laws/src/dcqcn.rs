@@ -79,7 +79,7 @@ pub struct Dcqcn {
     timer_stage: u32, // increases by timer since the last cut (T)
     byte_stage: u32,  // by byte counter (BC)
     sent: u64,        // payload since the byte counter's last increase
-    acted: LawActions,
+    actions: LawActions,
 }
 
 /// Delay of the first check of the flag in HPCC's simulator, so that `alpha` is updated before the cut.
@@ -107,7 +107,7 @@ impl Dcqcn {
             timer_stage: 0,
             byte_stage: 0,
             sent: 0,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Dcqcn {
         self.byte_stage = 0;
         self.sent = 0;
         self.grow_due = now.saturating_add(self.params.increase_timer);
-        self.acted.cuts += u64::from(self.rate < before);
+        self.actions.cuts += u64::from(self.rate < before);
     }
 
     /// Figure 7: fast recovery, additive increase or hyper increase. Returns whether another one could change anything.
@@ -182,7 +182,7 @@ impl Dcqcn {
         }
         // R_C <- (R_T + R_C) / 2, each half in whole bits a second  (eq. 3)
         self.rate = self.limits.clamp(Rate::from_bps(rate.bps() / 2 + self.target.bps() / 2));
-        self.acted.increases += u64::from(self.rate > rate);
+        self.actions.increases += u64::from(self.rate > rate);
         (self.rate, self.target) != (rate, target) || target != self.limits.line()
     }
 }
@@ -256,8 +256,8 @@ impl ControlLaw for Dcqcn {
         self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(law.next_timer(), Time::NEVER);
         law.on_sent(&Sent { now: Time::ZERO, bytes: Bytes::new(1 << 30), in_flight: PATH.mss, retransmission: false });
         law.on_ack(&marked(&PATH, 0));
-        assert_eq!((law.rate, law.acted), (Rate::from_gbps(100), LawActions::default()));
+        assert_eq!((law.rate, law.actions), (Rate::from_gbps(100), LawActions::default()));
     }
 
     /// The paper's first rounds, by hand: two notifications 50 us apart halve twice, then recovery by timer only.
@@ -354,7 +354,7 @@ mod tests {
         cnp(&mut law, Time::from_ms(1));
         let decayed = (255.0_f64 / 256.0).powi(17);
         assert!((law.alpha.ppm() as f64 / 1e6 - (decayed * 255.0 / 256.0 + 1.0 / 256.0)).abs() < 2e-6);
-        assert_eq!(law.acted.cuts, 3);
+        assert_eq!(law.actions.cuts, 3);
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         law.on_notification(&Notification::DirectCnp { now: Time::ZERO });
         assert_eq!(law.rate, Rate::from_gbps(50));
         law.on_notification(&Notification::BaseRtt(Span::from_us(1)));
-        assert_eq!(law.acted.cuts, 1);
+        assert_eq!(law.actions.cuts, 1);
     }
 
     #[test]
@@ -418,7 +418,7 @@ mod tests {
         let marks = |law: &mut Dcqcn, ns| law.on_notification(&Notification::Cnp { now: Time::from_ns(ns) });
         marks(&mut law, 0);
         marks(&mut law, 4_001);
-        assert_eq!((law.acted.cuts, law.next_timer()), (1, Time::from_ns(8_001)));
+        assert_eq!((law.actions.cuts, law.next_timer()), (1, Time::from_ns(8_001)));
     }
 
     #[test]

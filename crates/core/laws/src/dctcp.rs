@@ -44,7 +44,7 @@ pub struct Dctcp {
     round: Round,
     last_cut: Time,
     episode: RecoveryPeriod,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Dctcp {
@@ -59,7 +59,7 @@ impl Dctcp {
             round: Round::new(),
             last_cut: Time::ZERO,
             episode: RecoveryPeriod::new(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 }
@@ -74,14 +74,14 @@ impl ControlLaw for Dctcp {
         }
         if !ack.marked.is_zero() && ack.sent_at >= self.last_cut {
             // cwnd <- cwnd * (1 - alpha / 2)            (eq. 2)
-            self.acted.cuts += u64::from(self.window.cut(self.alpha.half()));
+            self.actions.cuts += u64::from(self.window.cut(self.alpha.half()));
             self.slow_start.leave(&self.window);
             self.last_cut = ack.now;
         } else if !ack.app_limited {
             let before = self.window.bytes();
             let rest = self.slow_start.grow(&mut self.window, ack.acked);
             self.window.increase(self.window.floor(), rest);
-            self.acted.increases += u64::from(self.window.bytes() > before);
+            self.actions.increases += u64::from(self.window.bytes() > before);
         }
     }
 
@@ -89,7 +89,7 @@ impl ControlLaw for Dctcp {
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
-            self.acted.loss_cuts += 1;
+            self.actions.loss_cuts += 1;
             self.last_cut = loss.now;
         }
     }
@@ -106,8 +106,8 @@ impl ControlLaw for Dctcp {
         SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -146,7 +146,7 @@ mod tests {
         }
         // (15/16)^3
         assert_eq!(law.alpha.ppm(), 823_974);
-        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.actions().cuts, 0);
         assert_eq!(law.send_limits().window, PATH.mss.times(13));
     }
 
@@ -158,9 +158,9 @@ mod tests {
         for us in 20..34 {
             law.on_ack(&marked(&PATH, us));
         }
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
         law.on_ack(&marked(&PATH, 34));
-        assert_eq!(law.acted().cuts, 2);
+        assert_eq!(law.actions().cuts, 2);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let mut law = law();
         law.on_loss(&loss(0, 20, LossCause::Nack));
         law.on_ack(&marked(&PATH, 21));
-        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.actions().cuts, 0);
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.on_loss(&loss(30, 90, LossCause::Timeout));
         assert_eq!(law.send_limits().window, PATH.mss);
-        assert_eq!(law.acted().loss_cuts, 2);
+        assert_eq!(law.actions().loss_cuts, 2);
     }
 
     /// SIGCOMM 2010, §3.3: one flow at C x RTT + K of W* packets swings by sqrt(W* / 2) and never empties the queue if K is

@@ -52,7 +52,7 @@ pub struct DctcpRate {
     batch: u64,               // packets in flight when the round began, and one; 0 before the first
     marked: u64,              // packets, since the last update of `alpha`
     cut_until: Option<Bytes>, // no further cut for packets sent with less delivered (CWR)
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl DctcpRate {
@@ -73,7 +73,7 @@ impl DctcpRate {
             batch: 0,
             marked: 0,
             cut_until: None,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -115,10 +115,10 @@ impl ControlLaw for DctcpRate {
             // R <- R * (1 - alpha / 2)               (eq. 2)
             self.rate = self.limits.clamp(self.rate.scaled(self.alpha.half().complement()));
             self.cut_until = Some(ack.delivered);
-            self.acted.cuts += u64::from(self.rate < before);
+            self.actions.cuts += u64::from(self.rate < before);
         } else if round_over {
             self.rate = self.limits.raised(self.rate, self.additive);
-            self.acted.increases += u64::from(self.rate > before);
+            self.actions.increases += u64::from(self.rate > before);
         }
     }
 
@@ -139,8 +139,8 @@ impl ControlLaw for DctcpRate {
         self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -200,7 +200,7 @@ mod tests {
             law.on_ack(&acked(packet, 0, 9, (3..6).contains(&packet)));
         }
         // The first mark cut by alpha / 2 = 1/2, the others of that flight by nothing.
-        assert_eq!((law.rate, law.acted.cuts, law.marked), (Rate::from_gbps(50), 1, 3));
+        assert_eq!((law.rate, law.actions.cuts, law.marked), (Rate::from_gbps(50), 1, 3));
         // Packet 10 was sent after packet 0 was acknowledged: F = 3/11, alpha = 15/16 + 3/176 = 168/176. The cut was at
         // packet 3. Packets sent before it are still outstanding: no increase yet.
         law.on_ack(&acked(10, 1, 9, false));

@@ -67,7 +67,7 @@ pub struct ExpressPass {
     /// True if the last update did not cut: then the weight may grow.
     grew: bool,
     floor: Rate,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl ExpressPass {
@@ -81,7 +81,7 @@ impl ExpressPass {
             weight: params.w_max,
             grew: true,
             floor,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
             params,
         }
     }
@@ -121,8 +121,8 @@ impl ExpressPass {
             let grown = max_rate.scaled(self.weight).bps() + self.rate.scaled(self.weight.complement()).bps();
             self.rate = Rate::from_bps(grown).min(max_rate).max(floor);
         }
-        self.acted.increases += u64::from(self.rate > before);
-        self.acted.cuts += u64::from(self.rate < before);
+        self.actions.increases += u64::from(self.rate > before);
+        self.actions.cuts += u64::from(self.rate < before);
     }
 }
 
@@ -157,8 +157,8 @@ impl ControlLaw for ExpressPass {
         self.rate
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -217,7 +217,7 @@ mod tests {
         assert!(round(&mut law, 50_000, 40_000).abs_diff(83_331_250) <= 2);
         // All lost: one credit in a round trip.
         assert_eq!(round(&mut law, 1_000, 0), 16_800);
-        assert_eq!(law.acted(), LawActions { increases: 4, cuts: 2, ..LawActions::default() });
+        assert_eq!(law.actions(), LawActions { increases: 4, cuts: 2, ..LawActions::default() });
     }
 
     #[test]

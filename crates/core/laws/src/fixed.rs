@@ -56,7 +56,7 @@ impl ControlLaw for Fixed {
         SendLimits::paced_window(self.window.bytes(), self.base_rtt)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

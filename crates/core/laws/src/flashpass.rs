@@ -62,7 +62,7 @@ pub struct FlashPass {
     params: Params,
     rate: Rate,
     floor: Rate,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl FlashPass {
@@ -70,7 +70,7 @@ impl FlashPass {
     pub fn new(path: &PathInfo, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
         let floor = least_rate(path.base_rtt, max_rate);
-        Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: LawActions::default() }
+        Self { params: Params { max_rate, ..params }, rate: max_rate, floor, actions: LawActions::default() }
     }
 
     /// Updates the rate after a round trip of credits: Algorithm 1.
@@ -95,8 +95,8 @@ impl FlashPass {
             self.rate = self.rate.scaled(Frac::ONE + max_target_loss);
         }
         self.rate = self.rate.min(max_rate).max(self.floor);
-        self.acted.increases += u64::from(self.rate > before);
-        self.acted.cuts += u64::from(self.rate < before);
+        self.actions.increases += u64::from(self.rate > before);
+        self.actions.cuts += u64::from(self.rate < before);
     }
 }
 
@@ -139,8 +139,8 @@ impl ControlLaw for FlashPass {
         self.rate
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(after(0, 0), 517_879_161);
         // All is lost: one packet of 84 bytes in 40 ms remains, 16.8 kb/s.
         assert_eq!(after(1_000, 0), 16_800);
-        assert_eq!(law.acted(), LawActions { increases: 8, cuts: 2, ..LawActions::default() });
+        assert_eq!(law.actions(), LawActions { increases: 8, cuts: 2, ..LawActions::default() });
     }
 
     /// Half of 1000 packets is lost, and half of the 1000 sent before that was known: one cut.
@@ -202,7 +202,7 @@ mod tests {
         law.on_notification(&round);
         let cut = law.credit_rate();
         law.on_notification(&round);
-        assert_eq!((law.credit_rate(), law.acted().cuts), (cut, 1));
+        assert_eq!((law.credit_rate(), law.actions().cuts), (cut, 1));
     }
 
     /// The paper's algorithm taken literally: two cuts, to 1.01 / 2 of the rate each.
@@ -216,7 +216,7 @@ mod tests {
             rate *= 0.505;
             assert!((law.credit_rate().bps() as f64 / rate - 1.0).abs() < 1e-6, "{}", law.credit_rate());
         }
-        assert_eq!(law.acted().cuts, 2);
+        assert_eq!(law.actions().cuts, 2);
     }
 
     #[test]

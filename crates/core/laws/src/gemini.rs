@@ -69,7 +69,7 @@ pub struct Gemini {
     round_min_rtt: Span, // of packets sent after the last cut
     last_cut: Time,
     episode: RecoveryPeriod,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Gemini {
@@ -90,7 +90,7 @@ impl Gemini {
             congested_wan: false,
             last_cut: Time::ZERO,
             episode: RecoveryPeriod::new(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         };
         law.scale_with_bdp();
         law
@@ -134,7 +134,7 @@ impl Gemini {
         // cwnd <- cwnd * (1 - max(f_dcn, f_wan)), f_dcn = alpha * F, f_wan = beta
         let f_dcn = if congested_dcn { (self.alpha * self.factor).min(self.params.max_cut) } else { Frac::ZERO };
         let f_wan = if self.congested_wan { self.params.beta } else { Frac::ZERO };
-        self.acted.cuts += u64::from(self.window.cut(f_dcn.max(f_wan)));
+        self.actions.cuts += u64::from(self.window.cut(f_dcn.max(f_wan)));
         if self.params.cut_ends_slow_start {
             self.slow_start.leave(&self.window);
         }
@@ -166,14 +166,14 @@ impl ControlLaw for Gemini {
             let before = self.window.bytes();
             let rest = self.slow_start.grow(&mut self.window, ack.acked);
             self.window.increase(self.step, rest);
-            self.acted.increases += u64::from(self.window.bytes() > before);
+            self.actions.increases += u64::from(self.window.bytes() > before);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
-            self.acted.loss_cuts += 1;
+            self.actions.loss_cuts += 1;
             self.responded(loss.now);
         }
     }
@@ -199,8 +199,8 @@ impl ControlLaw for Gemini {
         }
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -337,9 +337,9 @@ mod tests {
         for us in 1..14 {
             law.on_ack(&marked(&PATH, us));
         }
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
         law.on_ack(&marked(&PATH, 14));
-        assert_eq!(law.acted().cuts, 2);
+        assert_eq!(law.actions().cuts, 2);
     }
 
     #[test]
@@ -399,8 +399,8 @@ mod tests {
                 });
             }
             delivered += Bytes::new(3 * 4_096);
-            if law.acted().cuts > cuts {
-                cuts = law.acted().cuts;
+            if law.actions().cuts > cuts {
+                cuts = law.actions().cuts;
                 let left = law.send_limits().window.get() as f64 / window.get() as f64;
                 assert!((0.79..0.9).contains(&left), "{left}");
             }
@@ -419,7 +419,7 @@ mod tests {
                 ..late(ack(&PATH, us), queueing)
             });
         }
-        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.actions().cuts, 0);
     }
 
     #[test]
@@ -494,10 +494,10 @@ mod tests {
         bed.add(law(&path, |_| {}), &path, Time::ZERO);
         bed.run(Time::from_ms(3_000));
         bed.forget_backlog();
-        let cuts = bed.law(0).acted().cuts;
+        let cuts = bed.law(0).actions().cuts;
         bed.run(Time::from_ms(20_000));
         let [most, least] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.tx_time(queue));
-        assert!(bed.law(0).acted().cuts > cuts + 2);
+        assert!(bed.law(0).actions().cuts > cuts + 2);
         assert!(Span::from_us(1_800) < least && least < Span::from_us(2_300), "{least}");
         assert!(Span::from_us(5_000) < most && most < Span::from_us(5_300), "{most}");
     }

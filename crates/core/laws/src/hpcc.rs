@@ -61,7 +61,7 @@ pub struct Hpcc {
     far: ControlLoop,
     near: ControlLoop,
     last: [PortReport; REPORTS], // the far loop's from the front, the near loop's from the back
-    acted: LawActions,
+    actions: LawActions,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,7 +234,7 @@ impl Hpcc {
             far: ControlLoop::new(limits.line(), params.fine),
             near: ControlLoop::new(limits.line(), params.fine),
             last: [PortReport::default(); REPORTS],
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -282,8 +282,8 @@ impl Hpcc {
         } else {
             self.last.iter_mut().zip(hops).for_each(|(last, hop)| *last = PortReport::of(hop));
         }
-        self.acted.increases += u64::from(self.rate() > before);
-        self.acted.cuts += u64::from(self.rate() < before);
+        self.actions.increases += u64::from(self.rate() > before);
+        self.actions.cuts += u64::from(self.rate() < before);
     }
 }
 
@@ -312,8 +312,8 @@ impl ControlLaw for Hpcc {
         self.limits.send_limits(self.rate())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -385,7 +385,7 @@ mod tests {
         let fourth = tell(&mut law, &[hop(19_200, 5_201_250, 0)], 8_192, 20_480);
         assert!(near(fourth, 86.463_636_36), "{fourth}");
         assert_eq!((law.far.stage, law.send_limits().window), (1, Bytes::new(151_311)));
-        assert_eq!((law.acted.cuts, law.acted.increases), (2, 2));
+        assert_eq!((law.actions.cuts, law.actions.increases), (2, 2));
     }
 
     /// Rounds a little over eta, against the same in floating point: with 48 binary places they end within a bit

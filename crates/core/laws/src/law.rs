@@ -144,8 +144,8 @@ impl ControlLaw for Law {
         inside!(self, law => law.credit_rate())
     }
 
-    fn acted(&self) -> LawActions {
-        inside!(self, law => law.acted())
+    fn actions(&self) -> LawActions {
+        inside!(self, law => law.actions())
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {

@@ -129,7 +129,7 @@ pub trait ControlLaw {
     }
 
     /// Returns the counts of the law's actions.
-    fn acted(&self) -> LawActions;
+    fn actions(&self) -> LawActions;
 
     /// The law's own state by name, for plots: `alpha_ppm`, `min_rtt_ns`, ... Units are the last word.
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -147,8 +147,10 @@ pub struct LawActions {
     pub cuts: u64,
     /// Times it was cut on loss or timeout.
     pub loss_cuts: u64,
-    /// Times an emergency rule acted (Uno's Quick Adapt, BBR's probe of the RTT).
+    /// Quick Adapt invocations (Uno, Algorithm 1; NSCC; Strait).
     pub quick_adapts: u64,
+    /// `ProbeRTT` periods begun (BBR).
+    pub probe_rtts: u64,
 }
 
 impl LawActions {
@@ -160,15 +162,17 @@ impl LawActions {
             cuts: self.cuts - before.cuts,
             loss_cuts: self.loss_cuts - before.loss_cuts,
             quick_adapts: self.quick_adapts - before.quick_adapts,
+            probe_rtts: self.probe_rtts - before.probe_rtts,
         }
     }
 
     /// Adds the actions of another law for the same flow.
     pub fn add(&mut self, other: &Self) {
-        let Self { increases, cuts, loss_cuts, quick_adapts } = other;
+        let Self { increases, cuts, loss_cuts, quick_adapts, probe_rtts } = other;
         self.increases += increases;
         self.cuts += cuts;
         self.loss_cuts += loss_cuts;
         self.quick_adapts += quick_adapts;
+        self.probe_rtts += probe_rtts;
     }
 }

@@ -56,7 +56,7 @@ impl ControlLaw for LineRate {
         self.limits.send_limits(self.limits.line())
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(before, SendLimits { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
         law.on_ack(&marked(&PATH, 0));
         law.on_loss(&loss(0, 1, LossCause::Timeout));
-        assert_eq!((law.send_limits(), law.acted()), (before, LawActions::default()));
+        assert_eq!((law.send_limits(), law.actions()), (before, LawActions::default()));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct MpRdma {
     beta: Frac,
     timeout_collapses: bool,
     episode: RecoveryPeriod,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl MpRdma {
@@ -59,7 +59,7 @@ impl MpRdma {
             beta: params.beta,
             timeout_collapses: params.timeout_collapses,
             episode: RecoveryPeriod::new(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 }
@@ -68,9 +68,9 @@ impl ControlLaw for MpRdma {
     /// In packets: cwnd <- cwnd + 1/cwnd for each unmarked one, cwnd <- cwnd - 1/2 for each marked one.
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.marked.is_zero() {
-            self.acted.cuts += u64::from(self.window.shrink(ack.marked.scaled(self.mark_cut)));
+            self.actions.cuts += u64::from(self.window.shrink(ack.marked.scaled(self.mark_cut)));
         } else if !ack.app_limited {
-            self.acted.increases += u64::from(self.window.increase(self.window.floor(), ack.acked));
+            self.actions.increases += u64::from(self.window.increase(self.window.floor(), ack.acked));
         }
     }
 
@@ -83,7 +83,7 @@ impl ControlLaw for MpRdma {
             LossResponse::Cut => drop(self.window.cut(self.beta.complement())),
             LossResponse::Collapse | LossResponse::CollapseAgain => self.window.collapse(),
         }
-        self.acted.loss_cuts += 1;
+        self.actions.loss_cuts += 1;
     }
 
     fn on_notification(&mut self, notification: &Notification) {
@@ -96,8 +96,8 @@ impl ControlLaw for MpRdma {
         SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 }
 

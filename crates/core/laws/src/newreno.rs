@@ -48,7 +48,7 @@ pub struct NewReno {
     beta: Frac,
     ecn: bool,
     ecn_beta: Frac,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl NewReno {
@@ -62,7 +62,7 @@ impl NewReno {
             beta: params.beta,
             ecn: params.ecn,
             ecn_beta: params.ecn_beta,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 }
@@ -71,7 +71,7 @@ impl ControlLaw for NewReno {
     fn on_ack(&mut self, ack: &Ack) {
         if self.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
             LossResponse::Cut.apply(&mut self.window, &mut self.slow_start, self.ecn_beta);
-            self.acted.cuts += 1;
+            self.actions.cuts += 1;
             return;
         }
         if ack.app_limited {
@@ -81,12 +81,12 @@ impl ControlLaw for NewReno {
         let before = self.window.bytes();
         let rest = self.slow_start.grow(&mut self.window, ack.acked);
         self.window.increase(self.window.floor(), rest);
-        self.acted.increases += u64::from(self.window.bytes() > before);
+        self.actions.increases += u64::from(self.window.bytes() > before);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
-        self.acted.loss_cuts += u64::from(response.apply(&mut self.window, &mut self.slow_start, self.beta));
+        self.actions.loss_cuts += u64::from(response.apply(&mut self.window, &mut self.slow_start, self.beta));
     }
 
     fn on_notification(&mut self, notification: &Notification) {
@@ -101,8 +101,8 @@ impl ControlLaw for NewReno {
         SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -137,7 +137,7 @@ mod tests {
         }
         // Ten packets: 0.1 packet each, less as the window grows: 0.9586 packets, as in the window's own test.
         assert_eq!(law.send_limits().window.get() - 40_960, 3_926);
-        assert_eq!(law.acted(), LawActions { increases: 20, loss_cuts: 1, ..LawActions::default() });
+        assert_eq!(law.actions(), LawActions { increases: 20, loss_cuts: 1, ..LawActions::default() });
     }
 
     #[test]
@@ -162,9 +162,9 @@ mod tests {
         assert_eq!(law.send_limits().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
         // The same flight's next mark cuts no more, and is acknowledged payload like any other.
         law.on_ack(&marked(&PATH, 1));
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
         law.on_ack(&marked(&PATH, 20));
-        assert_eq!(law.acted().cuts, 2);
+        assert_eq!(law.actions().cuts, 2);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub struct Nscc {
     /// Consecutive bytes without a mark and with almost no delay.
     undelayed: Bytes,
     adapt: QuickAdapt,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 /// State of the current Quick Adapt period.
@@ -134,7 +134,7 @@ impl Nscc {
                 triggered: false,
                 fast: false,
             },
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         };
         law.measure(path.base_rtt);
         law
@@ -160,12 +160,12 @@ impl Nscc {
         }
         let enough = self.window.floor().get().saturating_mul(self.params.adjust_packets);
         if self.received.get() >= enough || now.since(self.granted_at) >= self.base_rtt {
-            self.acted.increases += u64::from(self.window.open(self.pending));
+            self.actions.increases += u64::from(self.window.open(self.pending));
             (self.pending, self.received, self.granted_at) = (Bytes::ZERO, Bytes::ZERO, now);
         }
         if now.since(self.eta_at) >= self.base_rtt {
             let eta = self.packets(self.params.eta);
-            self.acted.increases += u64::from(self.window.open(eta));
+            self.actions.increases += u64::from(self.window.open(eta));
             self.eta_at = now;
         }
     }
@@ -181,7 +181,7 @@ impl Nscc {
     fn increase_in_proportion(&mut self, delay: Span, acked: Bytes) {
         if self.adapt.fast {
             let grown = acked.scaled(self.params.fast_gain).scaled(self.scale);
-            self.acted.increases += u64::from(self.window.open(grown));
+            self.actions.increases += u64::from(self.window.open(grown));
             return;
         }
         // alpha = 4 * mss * a * b / target
@@ -197,7 +197,7 @@ impl Nscc {
             return;
         }
         let cut = self.params.gamma * Frac::ratio(over.unsigned_ps(), self.average_delay.unsigned_ps());
-        self.acted.cuts += u64::from(self.window.cut(cut.min(self.params.most_cut)));
+        self.actions.cuts += u64::from(self.window.cut(cut.min(self.params.most_cut)));
         self.cut_at = now;
     }
 
@@ -230,7 +230,7 @@ impl Nscc {
             self.adapt.ignores = in_flight;
             (self.pending, self.carry, self.received) = (Bytes::ZERO, 0, Bytes::ZERO);
             (self.adapt.fast, self.undelayed) = (false, Bytes::ZERO);
-            self.acted.quick_adapts += 1;
+            self.actions.quick_adapts += 1;
         }
         self.adapt.ends = now + self.base_rtt + self.target;
         (self.adapt.achieved, self.adapt.triggered) = (Bytes::ZERO, false);
@@ -271,7 +271,7 @@ impl ControlLaw for Nscc {
         if self.ignores(loss.lost, true) || self.quick_adapt(loss.now, false, loss.in_flight) || !self.params.loss_cut {
             return;
         }
-        self.acted.loss_cuts += u64::from(self.window.shrink(loss.lost));
+        self.actions.loss_cuts += u64::from(self.window.shrink(loss.lost));
     }
 
     /// Updates the target and the scale for a new base RTT. Values that were set in BDPs keep their bytes.
@@ -288,8 +288,8 @@ impl ControlLaw for Nscc {
         SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -431,10 +431,10 @@ mod tests {
         // Never more than a half: 0.8 * 189.5 / 200.
         law.on_ack(&queued(42, Span::from_us(200), true));
         assert!(window(&law).abs_diff(28_350) <= 1);
-        assert_eq!(law.acted().cuts, 4);
+        assert_eq!(law.actions().cuts, 4);
         // Below the target a mark only triggers a change of path.
         law.on_ack(&queued(60, Span::from_us(10), true));
-        assert_eq!(law.acted().cuts, 4);
+        assert_eq!(law.actions().cuts, 4);
     }
 
     /// The average needs time: one sample in 80.
@@ -442,7 +442,7 @@ mod tests {
     fn one_late_packet_cuts_nothing() {
         let mut law = law(bare);
         law.on_ack(&queued(0, Span::from_us(100), true));
-        assert_eq!((law.acted().cuts, law.average_delay), (0, Span::from_ps(1_249_999)));
+        assert_eq!((law.actions().cuts, law.average_delay), (0, Span::from_ps(1_249_999)));
     }
 
     /// The period lasts 14 + 10.5 us. Seven packets, 28,672 B, are under an eighth of 262,500 B; nine are not.
@@ -454,11 +454,11 @@ mod tests {
                 law.on_ack(&marked(&PATH, us));
             }
             law.on_loss(&loss(10, 24, LossCause::Nack));
-            assert_eq!(law.acted().quick_adapts, 0);
+            assert_eq!(law.actions().quick_adapts, 0);
             // The period is over, with a loss in it. This acknowledgement counts, too; the first one, which began the period,
             // does not.
             law.on_ack(&Ack { in_flight: Bytes::new(100_000), ..marked(&PATH, 25) });
-            assert_eq!(law.acted().quick_adapts, strikes);
+            assert_eq!(law.actions().quick_adapts, strikes);
             let expected = if strikes == 1 { packets * 4_096 } else { 175_000 };
             assert_eq!(window(&law), expected);
             assert_eq!(law.adapt.ignores.get(), strikes * 100_000);
@@ -472,7 +472,7 @@ mod tests {
             let mut law = law(|_| {});
             law.on_ack(&marked(&PATH, 0));
             law.on_ack(&queued(25, Span::from_us(delay_us), true));
-            assert_eq!(law.acted().quick_adapts, strikes, "{delay_us} us");
+            assert_eq!(law.actions().quick_adapts, strikes, "{delay_us} us");
         }
     }
 
@@ -484,7 +484,7 @@ mod tests {
             let mut law = law(|params| params.qa_ignores_unmarked = unmarked_too);
             law.on_ack(&marked(&PATH, 0));
             law.on_loss(&Loss { in_flight: Bytes::new(10 * 4_096), ..loss(10, 25, LossCause::Nack) });
-            assert_eq!((law.acted().quick_adapts, window(&law)), (1, 4_096));
+            assert_eq!((law.actions().quick_adapts, window(&law)), (1, 4_096));
             for us in 26..35 {
                 law.on_ack(&ack(&PATH, us));
                 law.on_ack(&Ack { acked: Bytes::ZERO, ..marked(&PATH, us) });
@@ -506,7 +506,7 @@ mod tests {
         for cause in [LossCause::Reordered, LossCause::Nack, LossCause::Timeout] {
             let mut law = law(|_| {});
             law.on_loss(&loss(0, 20, cause));
-            assert_eq!((window(&law), law.acted().loss_cuts), (175_000 - 4_096, 1));
+            assert_eq!((window(&law), law.actions().loss_cuts), (175_000 - 4_096, 1));
         }
     }
 

@@ -74,7 +74,7 @@ pub struct Strait {
     clean_since: Time, // the newest mark or loss, at first the first acknowledgement
     epoch: Epoch,
     adapt: QuickAdapt,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Strait {
@@ -91,7 +91,7 @@ impl Strait {
             clean_since: Time::NEVER,
             epoch: Epoch::begin(Time::NEVER),
             adapt: QuickAdapt::begin(Time::NEVER),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Strait {
         if ack.now > self.clean_since + clean {
             grew |= self.window.open(ack.acked.scaled(self.params.fast));
         }
-        self.acted.increases += u64::from(grew);
+        self.actions.increases += u64::from(grew);
     }
 
     fn end_epoch(&mut self, ack: &Ack) {
@@ -130,7 +130,7 @@ impl Strait {
             let base_rtt = self.base_rtt.unsigned_ps();
             let share = Frac::ratio(self.params.period.unsigned_ps().min(base_rtt), base_rtt);
             let spared = Frac::ratio(Frac::ONE.bits(), self.weight.bits());
-            self.acted.cuts += u64::from(self.window.cut(self.ewma * self.params.gain * share * spared));
+            self.actions.cuts += u64::from(self.window.cut(self.ewma * self.params.gain * share * spared));
         }
         self.epoch = self.epoch.next(ack, self.params.period);
     }
@@ -141,7 +141,7 @@ impl Strait {
         if ended.congested && ended.acked < self.window.bytes().scaled(self.params.beta) {
             let left = ended.acked.max(self.bdp.scaled(self.params.qa_floor_bdp));
             self.window.set(left.min(self.window.bytes()));
-            self.acted.quick_adapts += 1;
+            self.actions.quick_adapts += 1;
             self.adapt = QuickAdapt::pause(ack.now);
         }
     }
@@ -191,8 +191,8 @@ impl ControlLaw for Strait {
         SendLimits::paced_window(self.window.bytes(), self.base_rtt)
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -279,7 +279,7 @@ mod tests {
         };
         let [before, after] = [law(aimd), told(aimd)].map(|mut law| {
             (0..=15).for_each(|us| law.on_ack(&marked(&PATH, us)));
-            assert_eq!(law.acted().cuts, 1);
+            assert_eq!(law.actions().cuts, 1);
             175_000 - law.send_limits().window.get()
         });
         assert!(before > 100 && before.abs_diff(2 * after) <= 2, "{before} B and {after} B");
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(law.send_limits().pacing, Rate::from_gbps(50));
         for (us, struck) in [(0, 0), (5, 0), (15, 0), (29, 0), (30, 1)] {
             law.on_ack(&marked(&PATH, us));
-            assert_eq!(law.acted().quick_adapts, struck, "at {us} us");
+            assert_eq!(law.actions().quick_adapts, struck, "at {us} us");
         }
     }
 
@@ -398,7 +398,7 @@ mod tests {
             }
             let window = law.send_limits().window.get();
             assert!((175_000 - window).abs_diff(cut) <= 1, "{window}");
-            assert_eq!(law.acted().cuts, 1);
+            assert_eq!(law.actions().cuts, 1);
         }
     }
 
@@ -414,12 +414,12 @@ mod tests {
             law.on_ack(&marked(&LONG_PATH, us));
         }
         // The first epoch ends with a packet sent when the first acknowledgement arrived. E = 0.25: 25 MB * 0.0625 * 0.007.
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
         assert!((25_000_000 - law.send_limits().window.get()).abs_diff(10_937) <= 2, "{:?}", law.send_limits());
         for us in 4_001..=4_014 {
             law.on_ack(&marked(&LONG_PATH, us));
         }
-        assert_eq!(law.acted().cuts, 2);
+        assert_eq!(law.actions().cuts, 2);
     }
 
     #[test]
@@ -450,12 +450,12 @@ mod tests {
             law.on_ack(&ack(&PATH, 15));
             assert_eq!(law.send_limits().window, Bytes::new(left), "{is_marked} {is_lost}");
             let struck = u64::from(is_marked || is_lost);
-            assert_eq!(law.acted().quick_adapts, struck);
+            assert_eq!(law.actions().quick_adapts, struck);
             // In the following pause Quick Adapt does not act: the acknowledged packets were sent before it. Without a pause
             // these are a second and third period of starvation, with marks as evidence.
             law.on_ack(&marked(&PATH, 28));
             law.on_ack(&Ack { sent_at: ack(&PATH, 28).sent_at, ..marked(&PATH, 60) });
-            assert_eq!(law.acted().quick_adapts, 1, "{is_marked} {is_lost}");
+            assert_eq!(law.actions().quick_adapts, 1, "{is_marked} {is_lost}");
         }
     }
 
@@ -465,7 +465,7 @@ mod tests {
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 15));
         assert!(law.send_limits().window.get().abs_diff(17_500) <= 1, "{:?}", law.send_limits());
-        assert_eq!(law.acted().quick_adapts, 1);
+        assert_eq!(law.actions().quick_adapts, 1);
     }
 
     /// A bottleneck of 100 Gb/s that marks over a quarter of the BDP inside, and has 1 MiB of buffer.

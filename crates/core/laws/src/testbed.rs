@@ -469,7 +469,7 @@ timeout 90000000 20000000 4096 0 | 50000 -
                 SendLimits::window(Bytes::new(50_000))
             }
 
-            fn acted(&self) -> crate::LawActions {
+            fn actions(&self) -> crate::LawActions {
                 crate::LawActions::default()
             }
         }

@@ -69,7 +69,7 @@ pub struct Timely {
     increases: u64,   // in a row
     pending: Bytes,   // acknowledged since the last step
     round: Round,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Timely {
@@ -89,7 +89,7 @@ impl Timely {
             increases: 0,
             pending: Bytes::ZERO,
             round: Round::new(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -139,14 +139,14 @@ impl Timely {
         let before = self.rate;
         self.rate = self.limits.raised(before, if hyper { self.params.hyper } else { self.params.additive });
         self.increases = self.increases.saturating_add(u64::from(counts));
-        self.acted.increases += u64::from(self.rate > before);
+        self.actions.increases += u64::from(self.rate > before);
     }
 
     fn cut(&mut self, by: Frac) {
         let before = self.rate;
         self.rate = self.limits.clamp(before.scaled(by.complement()));
         self.increases = 0;
-        self.acted.cuts += u64::from(self.rate < before);
+        self.actions.cuts += u64::from(self.rate < before);
     }
 }
 
@@ -169,8 +169,8 @@ impl ControlLaw for Timely {
         self.limits.send_limits(self.rate)
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -217,7 +217,7 @@ mod tests {
         assert!(tell(&mut law, 40).abs_diff(4_103_000) <= 1);
         // Over T_high: by 0.8 * (1 - 500 / 1000) = 0.4.
         assert!(tell(&mut law, 1_000).abs_diff(2_461_800) <= 1);
-        assert_eq!(law.acted, LawActions { increases: 7, cuts: 3, ..LawActions::default() });
+        assert_eq!(law.actions, LawActions { increases: 7, cuts: 3, ..LawActions::default() });
     }
 
     #[test]
@@ -240,15 +240,15 @@ mod tests {
         let mut by_round = law(|params| params.per_round = true);
         // The first segment of 16 packets only yields an RTT, the second cuts.
         for packet in 0..32 {
-            assert_eq!(by_segment.acted.cuts, 0);
+            assert_eq!(by_segment.actions.cuts, 0);
             by_segment.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
         }
-        assert_eq!(by_segment.acted.cuts, 1);
+        assert_eq!(by_segment.actions.cuts, 1);
         // A round trip is 175,000 B, 42.7 packets: rounds end with packets 1, 44, 87, and the first only yields an RTT.
         for packet in 1..100 {
             by_round.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
         }
-        assert_eq!(by_round.acted.cuts, 2);
+        assert_eq!(by_round.actions.cuts, 2);
     }
 
     #[test]

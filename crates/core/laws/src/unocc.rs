@@ -78,7 +78,7 @@ pub struct UnoCc {
     epoch: Epoch,  // ends at T_epoch
     min_rtt: Span, // the epoch's
     adapt: QuickAdapt,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl UnoCc {
@@ -98,7 +98,7 @@ impl UnoCc {
             epoch: Epoch::begin(Time::NEVER),
             min_rtt: Span::MAX,
             adapt: QuickAdapt::begin(Time::NEVER),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -115,7 +115,7 @@ impl UnoCc {
         };
         // cwnd <- cwnd * (1 - MD_ECN * MD_scale), MD_ECN = E * 4K / (K + BDP)
         let cut = self.ewma * self.md_factor * self.scale;
-        self.acted.cuts += u64::from(self.window.cut(cut));
+        self.actions.cuts += u64::from(self.window.cut(cut));
     }
 
     fn begin_epoch(&mut self, epoch: Epoch) {
@@ -148,7 +148,7 @@ impl UnoCc {
             return;
         }
         self.window.set(ended.acked.scaled(self.params.qa_keep));
-        self.acted.quick_adapts += 1;
+        self.actions.quick_adapts += 1;
         self.adapt = if self.params.qa_pause_by_packet {
             QuickAdapt::pause(ack.now)
         } else {
@@ -166,7 +166,7 @@ impl ControlLaw for UnoCc {
         self.end_pause(ack);
         if ack.marked.is_zero() {
             // cwnd <- cwnd + alpha * acked / cwnd
-            self.acted.increases += u64::from(self.window.increase(self.step, ack.acked));
+            self.actions.increases += u64::from(self.window.increase(self.step, ack.acked));
         }
         self.epoch.count(ack.acked, ack.marked);
         self.min_rtt = self.min_rtt.min(ack.rtt);
@@ -203,8 +203,8 @@ impl ControlLaw for UnoCc {
         }
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -283,11 +283,11 @@ mod tests {
         for us in 0..14 {
             law.on_ack(&marked(&PATH, us));
         }
-        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.actions().cuts, 0);
         // E = 0.5, MD_ECN = 0.25, and only the phantom queue is congested: 0.3 of that.
         law.on_ack(&marked(&PATH, 14));
         assert_eq!(law.send_limits().window.get(), 175_000 - 13_124);
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
     }
 
     #[test]
@@ -380,12 +380,12 @@ mod tests {
         for us in 0..=2_000 {
             law.on_ack(&marked(&LONG_PATH, us));
         }
-        assert_eq!(law.acted().cuts, 1);
+        assert_eq!(law.actions().cuts, 1);
         for us in 2_001..=2_140 {
             law.on_ack(&marked(&LONG_PATH, us));
         }
         // 14 us each, not 2 ms.
-        assert_eq!(law.acted().cuts, 11);
+        assert_eq!(law.actions().cuts, 11);
     }
 
     #[test]
@@ -394,13 +394,13 @@ mod tests {
         law.on_ack(&marked(&PATH, 0));
         law.on_ack(&marked(&PATH, 14));
         law.on_ack(&marked(&PATH, 1_000));
-        let cuts = law.acted().cuts;
+        let cuts = law.actions().cuts;
         for us in 1_001..1_014 {
             law.on_ack(&marked(&PATH, us));
         }
-        assert_eq!(law.acted().cuts, cuts);
+        assert_eq!(law.actions().cuts, cuts);
         law.on_ack(&marked(&PATH, 1_014));
-        assert_eq!(law.acted().cuts, cuts + 1);
+        assert_eq!(law.actions().cuts, cuts + 1);
     }
 
     #[test]
@@ -412,20 +412,20 @@ mod tests {
             }
             // 1.05 x 14 us = 14.7 us after the first ACK, five packets of 43: under half a window.
             law.on_ack(&marked(&PATH, 14));
-            assert_eq!(law.acted().quick_adapts, 0);
-            let before_md = law.acted().cuts;
+            assert_eq!(law.actions().quick_adapts, 0);
+            let before_md = law.actions().cuts;
             law.on_ack(&marked(&PATH, 15));
             assert_eq!(law.send_limits().window, Bytes::new(6 * 4_096));
-            assert_eq!(law.acted().quick_adapts, 1);
+            assert_eq!(law.actions().quick_adapts, 1);
             // Neither QA nor MD until 29 us: a base RTT later, and the packet acknowledged then was sent at 15 us, when Quick
             // Adapt acted.
             for us in 16..29 {
                 law.on_ack(&marked(&PATH, us));
             }
-            assert_eq!(law.acted().cuts, before_md);
-            assert_eq!(law.acted().quick_adapts, 1);
+            assert_eq!(law.actions().cuts, before_md);
+            assert_eq!(law.actions().quick_adapts, 1);
             law.on_ack(&marked(&PATH, 45));
-            assert_eq!(law.acted().cuts, before_md + 1);
+            assert_eq!(law.actions().cuts, before_md + 1);
         }
     }
 
@@ -443,7 +443,7 @@ mod tests {
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!((law.acted().quick_adapts, law.send_limits().window), (1, Bytes::new(6 * 4_096)));
+        assert_eq!((law.actions().quick_adapts, law.send_limits().window), (1, Bytes::new(6 * 4_096)));
         for (sent_us, us, is_marked) in [(3, 20, true), (8, 25, true), (14, 34, true), (14, 35, false), (14, 69, true)]
         {
             law.on_ack(&Ack { marked: if is_marked { PATH.mss } else { Bytes::ZERO }, ..late(sent_us, us) });
@@ -455,20 +455,20 @@ mod tests {
     fn a_pause_by_packet_does_not_hear_its_own_silence() {
         let mut law = struck(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
-        assert_eq!((law.acted().quick_adapts, law.acted().cuts), (1, 0));
+        assert_eq!((law.actions().quick_adapts, law.actions().cuts), (1, 0));
         // The first packet sent after Quick Adapt is acknowledged at 70 us. From then on a full period of 14.7 us counts. At
         // 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
         for us in [70, 75, 80, 84] {
             law.on_ack(&late(us - 34, us));
         }
         law.on_ack(&late(51, 85));
-        assert_eq!(law.acted().quick_adapts, 1);
+        assert_eq!(law.actions().quick_adapts, 1);
         let mut next = QuickAdapt::begin(Time::from_us(1_000_085));
         assert_eq!(next.count(&late(51, 85), law.qa_period), None);
         assert_eq!((law.adapt, next.acked()), (next, PATH.mss));
         // The next one has one packet: Quick Adapt acts again.
         law.on_ack(&late(66, 100));
-        assert_eq!((law.acted().quick_adapts, law.send_limits().window), (2, Bytes::new(4_096)));
+        assert_eq!((law.actions().quick_adapts, law.send_limits().window), (2, Bytes::new(4_096)));
     }
 
     /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn a_pause_by_the_clock_hears_its_own_silence() {
         let law = struck(|params| params.qa_pause_by_packet = false);
-        assert_eq!((law.acted().quick_adapts, law.acted().cuts), (2, 1));
+        assert_eq!((law.actions().quick_adapts, law.actions().cuts), (2, 1));
         assert_eq!(law.send_limits().window, Bytes::new(2 * 4_096));
     }
 
@@ -488,7 +488,7 @@ mod tests {
         for (restarts, cuts, ends) in [(false, 1, 42), (true, 0, 70)] {
             let mut law = struck(|params| params.qa_restarts_epochs = restarts);
             law.on_ack(&late(36, 70));
-            assert_eq!(law.acted().cuts, cuts);
+            assert_eq!(law.actions().cuts, cuts);
             assert_eq!(law.epoch.ends(), Time::from_us(1_000_000 + ends));
         }
     }
@@ -511,12 +511,12 @@ mod tests {
             // 1.5 packets a microsecond, half the link: 22 packets a period, just over half a window.
             healthy.on_ack(&Ack { acked: Bytes::new(6_144), ..ack(&PATH, us) });
         }
-        assert_eq!(healthy.acted().quick_adapts, 0);
+        assert_eq!(healthy.actions().quick_adapts, 0);
         let mut finished = law(|_| {});
         for us in [0, 15, 30, 500] {
             finished.on_ack(&Ack { app_limited: us < 500, ..ack(&PATH, us) });
         }
-        assert_eq!(finished.acted().quick_adapts, 0);
+        assert_eq!(finished.actions().quick_adapts, 0);
     }
 
     #[test]
@@ -538,9 +538,9 @@ mod tests {
         for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        assert_eq!(law.acted().quick_adapts, 0);
+        assert_eq!(law.actions().quick_adapts, 0);
         law.on_ack(&ack(&PATH, 30));
-        assert_eq!(law.acted().quick_adapts, 1);
+        assert_eq!(law.actions().quick_adapts, 1);
     }
 
     /// Flows that begin one after another end with equal shares of a phantom queue's rate, and the real queue stays short.

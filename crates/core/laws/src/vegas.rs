@@ -58,7 +58,7 @@ pub struct Vegas {
     round_min_rtt: Span, // of packets sent after the last loss
     samples: u32,        // in this round
     last_loss: Time,
-    acted: LawActions,
+    actions: LawActions,
 }
 
 impl Vegas {
@@ -74,7 +74,7 @@ impl Vegas {
             round_min_rtt: Span::MAX,
             samples: 0,
             last_loss: Time::ZERO,
-            acted: LawActions::default(),
+            actions: LawActions::default(),
         }
     }
 
@@ -97,15 +97,15 @@ impl Vegas {
                 // cwnd <- min(cwnd, cwnd * base / rtt + 1): the BDP of the path without a queue.
                 self.window.set((cwnd.ratio(base, rtt.max(1)) + mss).min(cwnd));
                 self.slow_start.leave(&self.window);
-                self.acted.cuts += 1;
+                self.actions.cuts += 1;
             } else if !ack.app_limited {
                 self.grow(ack);
             }
         } else if diff > self.params.beta {
-            self.acted.cuts += u64::from(self.window.shrink(mss));
+            self.actions.cuts += u64::from(self.window.shrink(mss));
             self.slow_start.leave(&self.window);
         } else if diff < self.params.alpha && !ack.app_limited {
-            self.acted.increases += u64::from(self.window.open(mss));
+            self.actions.increases += u64::from(self.window.open(mss));
         }
         // Vegas itself goes no lower than two packets; only a timeout does.
         self.window.set(self.window.bytes().max(mss.times(2)));
@@ -116,7 +116,7 @@ impl Vegas {
         let before = self.window.bytes();
         let rest = self.slow_start.grow(&mut self.window, ack.acked);
         self.window.increase(self.window.floor(), rest);
-        self.acted.increases += u64::from(self.window.bytes() > before);
+        self.actions.increases += u64::from(self.window.bytes() > before);
     }
 }
 
@@ -140,7 +140,7 @@ impl ControlLaw for Vegas {
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
-            self.acted.loss_cuts += 1;
+            self.actions.loss_cuts += 1;
             // Packets sent before carry no information about the new window.
             self.last_loss = loss.now;
             self.round_min_rtt = Span::MAX;
@@ -160,8 +160,8 @@ impl ControlLaw for Vegas {
         SendLimits::window(self.window.bytes())
     }
 
-    fn acted(&self) -> LawActions {
-        self.acted
+    fn actions(&self) -> LawActions {
+        self.actions
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -270,7 +270,7 @@ mod tests {
         law.on_loss(&loss(30, 90, LossCause::Timeout));
         assert_eq!(law.send_limits().window, PATH.mss);
         assert!(law.slow_start.is_on(&law.window));
-        assert_eq!(law.acted().loss_cuts, 2);
+        assert_eq!(law.actions().loss_cuts, 2);
     }
 
     /// Before a round trip has three samples, `NewReno` decides: a packet a round trip.
@@ -284,7 +284,7 @@ mod tests {
             law.on_ack(&Ack { rtt: PATH.base_rtt + Span::from_ms(1), delivered_at_send: ack.delivered, ..ack });
         }
         assert!(law.send_limits().window > PATH.mss.times(3), "{:?}", law.send_limits());
-        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.actions().cuts, 0);
     }
 
     /// Creates flows that all measure an empty path first: initial windows of 10 packets, 1.2 ms each, one after another.

@@ -10,7 +10,7 @@ use laws::LawActions;
 #[derive(Clone, PartialEq, Debug)]
 pub struct LawReading {
     /// Counts of the law's actions.
-    pub acted: LawActions,
+    pub actions: LawActions,
     /// The law's own state by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }

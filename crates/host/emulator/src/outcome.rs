@@ -85,8 +85,8 @@ fn flow_sample(time: Time, flow: FlowId, info: &TcpInfo, size: Bytes) -> FlowSam
 }
 
 /// Counts of the actions of a connection's law in its newest sample that has the law's state.
-fn acted(newest: Option<&LawReading>) -> LawActions {
-    newest.map_or_else(LawActions::default, |law| law.acted)
+fn actions(newest: Option<&LawReading>) -> LawActions {
+    newest.map_or_else(LawActions::default, |law| law.actions)
 }
 
 /// Adds the law's own state to a sample of its flow.
@@ -117,7 +117,7 @@ pub(crate) fn of_traffic(setup: &Setup, end: &TrafficEnd, samples: &SocketSample
             completed: ended.completed,
             delivered: ended.delivered,
             stats: stats(&ended.info),
-            acted: acted(newest.get(&flow).copied()),
+            actions: actions(newest.get(&flow).copied()),
             credits: CreditStats::default(),
         })
         .collect();
@@ -231,9 +231,15 @@ pub(crate) fn of_programs(
             coded: false,
             kept: false,
         };
-        let acted = acted(rows.iter().rev().find_map(|row| row.law.as_ref()));
-        let outcome =
-            FlowOutcome { started, completed, delivered, stats: stats(&info), acted, credits: CreditStats::default() };
+        let actions = actions(rows.iter().rev().find_map(|row| row.law.as_ref()));
+        let outcome = FlowOutcome {
+            started,
+            completed,
+            delivered,
+            stats: stats(&info),
+            actions,
+            credits: CreditStats::default(),
+        };
         seen.push((spec, outcome, rows));
     }
     seen.sort_by_key(|(spec, outcome, _)| (outcome.started, spec.src, spec.dst));
@@ -301,7 +307,7 @@ mod tests {
     fn law_state_joins_a_sample_without_replacing_its_values() {
         let mut sample = flow_sample(Time::ZERO, FlowId(0), &TcpInfo::default(), Bytes::new(1));
         let before = sample.trace.len();
-        let law = LawReading { acted: LawActions::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
+        let law = LawReading { actions: LawActions::default(), trace: vec![("ca_state", 9), ("alpha_ppm", 7)] };
         explain(&mut sample, Some(&law));
         assert_eq!(sample.trace.len(), before + 1);
         assert!(sample.trace.contains(&("alpha_ppm", 7)) && !sample.trace.contains(&("ca_state", 9)));

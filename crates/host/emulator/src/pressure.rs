@@ -40,7 +40,7 @@ pub struct Pressure {
     /// Time that the router's thread waited.
     pub router: Span,
     /// Time that a hypervisor took a processor away, on average over all processors.
-    pub stolen: Span,
+    pub cpu_steal: Span,
     /// Time for which the router was stopped, in periods of over 1 ms: it, its process or its machine.
     pub stalled: Span,
 }
@@ -52,7 +52,7 @@ struct PressureCounters {
     group: Option<u64>,
     /// By thread: whether it is the router, and its waits.
     threads: BTreeMap<u32, (bool, Waits)>,
-    stolen_ns: u64,
+    cpu_steal_ns: u64,
 }
 
 /// A thread's waits for a processor.
@@ -101,7 +101,7 @@ impl PressureCounters {
             machine: some_total(&text(MACHINE)),
             group: group_file().and_then(|path| some_total(&fs::read_to_string(path).unwrap_or_default())),
             threads,
-            stolen_ns: stolen_ns(&text("/proc/stat")).unwrap_or(0),
+            cpu_steal_ns: cpu_steal_ns(&text("/proc/stat")).unwrap_or(0),
         }
     }
 }
@@ -125,7 +125,7 @@ fn between(before: &PressureCounters, after: &PressureCounters) -> Pressure {
         thread: span_of_ns(thread.ns),
         thread_mean: span_of_ns(thread.ns / thread.turns.max(1)),
         router: span_of_ns(longest(true).ns),
-        stolen: span_of_ns(after.stolen_ns.saturating_sub(before.stolen_ns)),
+        cpu_steal: span_of_ns(after.cpu_steal_ns.saturating_sub(before.cpu_steal_ns)),
         // The router measures it, and reports it when it ends.
         stalled: Span::ZERO,
     }
@@ -150,7 +150,7 @@ fn waits(text: &str) -> Option<Waits> {
 }
 
 /// Time that a hypervisor took of a processor on average: the eighth number of all processors' line, in ticks of 10 ms.
-fn stolen_ns(text: &str) -> Option<u64> {
+fn cpu_steal_ns(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with("cpu"));
     let ticks: u64 = lines.next()?.split_whitespace().nth(8)?.parse().ok()?;
     Some(ticks.saturating_mul(10_000_000) / (lines.count() as u64).max(1))
@@ -182,27 +182,27 @@ const MACHINE_SHARE: u64 = 2;
 impl Pressure {
     /// Returns signs that the hosts lacked processor time, one per line; empty within all limits. The shares of the run
     /// are chosen and not measured.
-    pub fn doubts(&self) -> Vec<String> {
+    pub fn caveats(&self) -> Vec<String> {
         let wall = self.wall.unsigned_ps().max(1);
         let share = |span: Span| format!("{:.1} %", span.unsigned_ps() as f64 / wall as f64 * 100.0);
         let over = |span: Span, part: u64| span.unsigned_ps() > wall / part;
-        let mut doubts = Vec::new();
+        let mut caveats = Vec::new();
         if over(self.thread, THREAD_SHARE) && self.thread_mean > THREAD_MEAN {
             let (share, mean) = (share(self.thread), self.thread_mean);
-            doubts
+            caveats
                 .push(format!("a thread of the hosts waited for a processor in {share} of the run, {mean} each time"));
         }
         for (span, part, what) in [
             (Some(self.router), ROUTER_SHARE, "the router waited for a processor in"),
             (Some(self.stalled), STALLED_SHARE, "the emulator stood still for"),
-            (Some(self.stolen), STOLEN_SHARE, "the hypervisor took processors away for"),
+            (Some(self.cpu_steal), STOLEN_SHARE, "the hypervisor took processors away for"),
             (self.group.or(self.machine), MACHINE_SHARE, "processes waited for a processor in"),
         ] {
             if let Some(span) = span.filter(|span| over(*span, part)) {
-                doubts.push(format!("{what} {} of the run", share(span)));
+                caveats.push(format!("{what} {} of the run", share(span)));
             }
         }
-        doubts
+        caveats
     }
 }
 
@@ -217,14 +217,14 @@ mod tests {
         assert_eq!(some_total(""), None);
         assert_eq!(waits("123 456 7\n"), Some(Waits { ns: 456, turns: 7 }));
         assert_eq!(waits("123 456\n"), None);
-        assert_eq!(stolen_ns("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\nintr 1\n"), Some(40_000_000));
-        assert_eq!(stolen_ns("nothing"), None);
+        assert_eq!(cpu_steal_ns("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\nintr 1\n"), Some(40_000_000));
+        assert_eq!(cpu_steal_ns("nothing"), None);
     }
 
     #[test]
     fn what_waits_is_said() {
         let wall = Span::from_ms(1_000);
-        assert_eq!(Pressure { wall, ..Pressure::default() }.doubts(), [""; 0]);
+        assert_eq!(Pressure { wall, ..Pressure::default() }.caveats(), [""; 0]);
         let starved = Pressure {
             wall,
             machine: Some(Span::from_ms(800)),
@@ -232,19 +232,19 @@ mod tests {
             thread: Span::from_ms(100),
             thread_mean: Span::from_us(80),
             router: Span::from_ms(10),
-            stolen: Span::from_ms(50),
+            cpu_steal: Span::from_ms(50),
             stalled: Span::from_ms(200),
         };
-        let said = starved.doubts();
+        let said = starved.caveats();
         assert_eq!(said[0], "a thread of the hosts waited for a processor in 10.0 % of the run, 80.000 us each time");
         assert_eq!((said.len(), &*said[2]), (5, "the emulator stood still for 20.0 % of the run"));
         // Many short waits are not starvation, nor are few long ones.
         let short = Pressure { thread_mean: Span::from_us(60), ..starved.clone() };
         let few = Pressure { thread: Span::from_ms(20), ..starved.clone() };
-        assert_eq!((short.doubts(), few.doubts()), (said[1..].to_vec(), said[1..].to_vec()));
+        assert_eq!((short.caveats(), few.caveats()), (said[1..].to_vec(), said[1..].to_vec()));
         // The group's own pressure is nearer to the run than the machine's.
         let calm = Pressure { group: Some(Span::ZERO), thread: Span::ZERO, ..starved };
-        assert_eq!(calm.doubts().len(), 3);
+        assert_eq!(calm.caveats().len(), 3);
     }
 
     /// With more busy threads than processors some thread waits, and that is seen.
@@ -271,6 +271,6 @@ mod tests {
             return;
         }
         assert!(ended.wall >= Span::from_ms(290), "{ended:?}");
-        assert!(ended.doubts().iter().any(|doubt| doubt.starts_with("a thread of the hosts waited")), "{ended:?}");
+        assert!(ended.caveats().iter().any(|caveat| caveat.starts_with("a thread of the hosts waited")), "{ended:?}");
     }
 }

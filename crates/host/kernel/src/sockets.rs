@@ -54,7 +54,7 @@ pub struct LawState {
     /// Current limits: packets, and bytes per second (`u64::MAX` is not paced).
     pub verdict: SocketSettings,
     /// Counts of its actions.
-    pub acted: LawActions,
+    pub actions: LawActions,
     /// Its own state by name.
     pub trace: Vec<(&'static str, i64)>,
 }
@@ -202,7 +202,7 @@ fn of_flow<L: Configured>(flow: &KernelFlow<L>, slot: &KernelSlot) -> LawState {
         acks: flow.acks,
         timeouts: flow.timeouts,
         verdict: slot.verdict,
-        acted: flow.law.acted(),
+        actions: flow.law.actions(),
         trace,
     }
 }

@@ -43,8 +43,8 @@ impl<L: ControlLaw> ControlLaw for Noted<L> {
         self.law.send_limits()
     }
 
-    fn acted(&self) -> LawActions {
-        self.law.acted()
+    fn actions(&self) -> LawActions {
+        self.law.actions()
     }
 }
 

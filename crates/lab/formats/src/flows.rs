@@ -1,4 +1,4 @@
-//! Flows as plain CSV: `start,from,to,bytes`. Units are in the values or in the header: `start_s`, `size_KB`.
+//! Flows as plain CSV: `start,src,dst,bytes`. Units are in the values or in the header: `start_s`, `size_KB`.
 
 use crate::graph::Quoted;
 use crate::table::{CsvTable, Heading, with_unit};
@@ -24,7 +24,7 @@ pub struct QuotedFlow {
 /// # Errors
 /// If a column is missing or unknown, or a cell is empty.
 pub fn read(text: &str) -> Result<Vec<QuotedFlow>, Error> {
-    const EXPECTED: &str = "expected start,from,to,bytes; a unit may stand in it, as in start_s and size_KB";
+    const EXPECTED: &str = "expected start,src,dst,bytes; a unit may stand in it, as in start_s and size_KB";
     let mut table = CsvTable::new(text)?;
     let header = |what: String| Error::text(table.header_at, what, EXPECTED);
     let [mut start, mut from, mut to, mut bytes] = [const { None }; 4];
@@ -96,10 +96,10 @@ mod tests {
         for (text, place, name) in [
             ("", "1:1", ""),
             ("start,from,to\n", "1:1", ""),
-            ("start,from,to,bytes,cost\n", "1:1", "`cost`"),
+            ("start,src,dst,bytes,cost\n", "1:1", "`cost`"),
             ("start,time,to,bytes\n", "1:1", "`time`"),
-            ("start,from,to,bytes\n0s,a,,5\n", "2:1", ""),
-            ("start,from,to,bytes\n0s,a\n", "2:1", ""),
+            ("start,src,dst,bytes\n0s,a,,5\n", "2:1", ""),
+            ("start,src,dst,bytes\n0s,a\n", "2:1", ""),
         ] {
             let error = read(text).unwrap_err();
             assert_eq!(error.line_and_column(text), place, "{error}");

@@ -204,10 +204,10 @@ pub struct SlowFlow {
     /// Fraction of the acknowledged payload that was ECN-marked, 0 to 1.
     pub marked_share: f64,
     /// Fraction of the packets sent that were retransmissions, 0 to 1.
-    pub resent_share: f64,
+    pub retransmitted_share: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Number of times that an emergency rule of its law acted.
+    /// Quick Adapt invocations.
     pub quick_adapts: u64,
 }
 

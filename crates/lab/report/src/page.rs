@@ -340,7 +340,7 @@ impl Section {
             }
             Section::Links => "Totals of each link in each direction.",
             Section::Scenario => "Every default spelled out: this is what was run.",
-            Section::Replay if data.runs.iter().any(|run| run.summary["host"] == "emulator") => {
+            Section::Replay if data.runs.iter().any(|run| run.summary["backend"] == "emulator") => {
                 "The same version, scenario and seed send the same flows. Real packets are a measurement: numbers differ \
                  from one to the next."
             }
@@ -518,7 +518,7 @@ mod tests {
     fn only_simulations_promise_the_same_bits() {
         let mut data = everything();
         assert!(render(&data).contains("bit for bit"));
-        data.runs[1].summary["host"] = json!("emulator");
+        data.runs[1].summary["backend"] = json!("emulator");
         let page = render(&data);
         assert!(!page.contains("bit for bit") && page.contains("Real packets are a measurement"));
     }

@@ -71,9 +71,9 @@ pub struct RunComparison {
     /// The second run's id.
     pub after: String,
     /// The backend of the first run.
-    pub before_host: BackendKind,
+    pub before_backend: BackendKind,
     /// The backend of the second run.
-    pub after_host: BackendKind,
+    pub after_backend: BackendKind,
     /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Validity>,
     /// Their metrics; those that neither measured are left out.
@@ -152,7 +152,7 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> RunComparison {
     let value =
         |of: &[Metric], name: &str| of.iter().find(|metric| metric.name == name).and_then(|metric| metric.value);
     // Real packets are not better or worse than simulated ones.
-    let better = |metric: &Metric| if before.host == after.host { metric.better } else { Better::Neither };
+    let better = |metric: &Metric| if before.backend == after.backend { metric.better } else { Better::Neither };
     let rows = names.into_iter().filter_map(|metric| {
         let (before, after) = (value(&one, &metric.name), value(&two, &metric.name));
         (before.is_some() || after.is_some()).then(|| MetricComparison {
@@ -168,8 +168,8 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> RunComparison {
     RunComparison {
         before: before.run.clone(),
         after: after.run.clone(),
-        before_host: before.host,
-        after_host: after.host,
+        before_backend: before.backend,
+        after_backend: after.backend,
         unsound: Validity::worse(before.emulator.as_ref(), after.emulator.as_ref()),
         rows: rows.collect(),
     }
@@ -287,12 +287,12 @@ mod tests {
     fn real_packets_are_no_regression_of_simulated_ones() {
         let one = summary();
         let mut two = summary();
-        two.host = BackendKind::Emulator;
+        two.backend = BackendKind::Emulator;
         two.network.drops += 1_000;
         let comparison = compare(&[&one], &[&two], 0.05);
         assert!(!comparison.regressed());
         assert_eq!(row(&comparison.pairs[0], "network.drops").change, MetricChange::Different);
-        assert_eq!((comparison.pairs[0].before_host, comparison.pairs[0].after_host), (one.host, two.host));
+        assert_eq!((comparison.pairs[0].before_backend, comparison.pairs[0].after_backend), (one.backend, two.backend));
     }
 
     #[test]

@@ -108,10 +108,10 @@ pub enum FlowAttribute {
     Size,
     /// Completion time in base round trips.
     RoundTrips,
-    /// The share of the acknowledged payload that was marked.
+    /// The share of the acknowledged ECN-marked payload.
     Marked,
     /// The share of the packets sent that were retransmissions.
-    Resent,
+    Retransmitted,
     /// Retransmission timeouts.
     Timeouts,
     /// Retransmission requests of the receiver.
@@ -124,8 +124,10 @@ pub enum FlowAttribute {
     Cuts,
     /// Cuts by the law on a loss or timeout.
     LossCuts,
-    /// Invocations of an emergency rule of the law.
-    Strikes,
+    /// Quick Adapt invocations of the law.
+    QuickAdapts,
+    /// `ProbeRTT` periods of the law (BBR).
+    ProbeRtts,
     /// The share of the completion time for which the flow was held at the edge.
     Held,
     /// Flows from the same host at the same time, of a class, on average over its time, itself not counted.
@@ -136,19 +138,20 @@ pub enum FlowAttribute {
 
 impl FlowAttribute {
     /// All, in display order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Slowdown,
         Self::Size,
         Self::RoundTrips,
         Self::Marked,
-        Self::Resent,
+        Self::Retransmitted,
         Self::Timeouts,
         Self::Nacks,
         Self::Notifications,
         Self::Increases,
         Self::Cuts,
         Self::LossCuts,
-        Self::Strikes,
+        Self::QuickAdapts,
+        Self::ProbeRtts,
         Self::Held,
         Self::FromHost(Class::Intra),
         Self::FromHost(Class::Inter),
@@ -162,16 +165,17 @@ impl FlowAttribute {
             Self::Slowdown => "slowdown",
             Self::Size => "size",
             Self::RoundTrips => "completion time, base round trips",
-            Self::Marked => "payload that was marked",
-            Self::Resent => "packets that were sent again",
+            Self::Marked => "ECN-marked payload",
+            Self::Retransmitted => "retransmitted packets",
             Self::Timeouts => "retransmission timeouts",
-            Self::Nacks => "requests to send again",
-            Self::Notifications => "notifications of congestion",
-            Self::Increases => "times that the law grew",
-            Self::Cuts => "times that it was cut on congestion",
-            Self::LossCuts => "times that it was cut on a loss",
-            Self::Strikes => "times that its emergency rule acted",
-            Self::Held => "time held at the edge",
+            Self::Nacks => "retransmission requests",
+            Self::Notifications => "congestion notifications",
+            Self::Increases => "increases",
+            Self::Cuts => "cuts on congestion",
+            Self::LossCuts => "cuts on loss",
+            Self::QuickAdapts => "Quick Adapts",
+            Self::ProbeRtts => "ProbeRTT periods",
+            Self::Held => "On-Ramp hold time",
             Self::FromHost(Class::Intra) => "concurrent intra flows, same sender",
             Self::FromHost(Class::Inter) => "concurrent inter flows, same sender",
             Self::ToHost(Class::Intra) => "concurrent intra flows, same receiver",
@@ -183,7 +187,7 @@ impl FlowAttribute {
     pub const fn kind(self) -> ValueKind {
         match self {
             Self::Size => ValueKind::Bytes,
-            Self::Marked | Self::Resent | Self::Held => ValueKind::Share,
+            Self::Marked | Self::Retransmitted | Self::Held => ValueKind::Share,
             _ => ValueKind::Number,
         }
     }
@@ -195,14 +199,15 @@ impl FlowAttribute {
             Self::Size => "size_bytes",
             Self::RoundTrips => "base_round_trips",
             Self::Marked => "marked_share",
-            Self::Resent => "resent_share",
+            Self::Retransmitted => "retransmitted_share",
             Self::Timeouts => "timeouts",
             Self::Nacks => "nacks",
             Self::Notifications => "cnps",
             Self::Increases => "increases",
             Self::Cuts => "cuts",
             Self::LossCuts => "loss_cuts",
-            Self::Strikes => "quick_adapts",
+            Self::QuickAdapts => "quick_adapts",
+            Self::ProbeRtts => "probe_rtts",
             Self::Held => "held_share",
             Self::FromHost(Class::Intra) => "from_host_intra",
             Self::FromHost(Class::Inter) => "from_host_inter",
@@ -475,14 +480,15 @@ impl Crowds {
             FlowAttribute::Size => row.size.get() as f64,
             FlowAttribute::RoundTrips => share_of(fct, row.base_rtt.unsigned_ps()),
             FlowAttribute::Marked => row.marked_share(),
-            FlowAttribute::Resent => row.resent_share(),
+            FlowAttribute::Retransmitted => row.retransmitted_share(),
             FlowAttribute::Timeouts => row.stats.timeouts.into(),
             FlowAttribute::Nacks => row.stats.nacks.into(),
             FlowAttribute::Notifications => row.stats.cnps as f64,
-            FlowAttribute::Increases => row.acted.increases as f64,
-            FlowAttribute::Cuts => row.acted.cuts as f64,
-            FlowAttribute::LossCuts => row.acted.loss_cuts as f64,
-            FlowAttribute::Strikes => row.acted.quick_adapts as f64,
+            FlowAttribute::Increases => row.actions.increases as f64,
+            FlowAttribute::Cuts => row.actions.cuts as f64,
+            FlowAttribute::LossCuts => row.actions.loss_cuts as f64,
+            FlowAttribute::QuickAdapts => row.actions.quick_adapts as f64,
+            FlowAttribute::ProbeRtts => row.actions.probe_rtts as f64,
             FlowAttribute::Held => share_of(row.stats.held.unsigned_ps(), fct),
             FlowAttribute::FromHost(class) => beside(&self.sends, row.src, class),
             FlowAttribute::ToHost(class) => beside(&self.receives, row.dst, class),
@@ -548,7 +554,7 @@ mod tests {
         assert_eq!(both(FlowAttribute::Slowdown), (20.0, 2.0));
         // The large flow is no peer.
         assert_eq!(both(FlowAttribute::Timeouts), (3.0, 0.0));
-        assert!(of(FlowAttribute::Timeouts).stands_out() && !of(FlowAttribute::Resent).stands_out());
+        assert!(of(FlowAttribute::Timeouts).stands_out() && !of(FlowAttribute::Retransmitted).stands_out());
         // During its 20 us two other flows sent to its host for 2 us each; a typical flow is alone or concurrent with the
         // slow one.
         assert!((of(FlowAttribute::ToHost(Class::Intra)).slowest - 0.2).abs() < 1e-12);

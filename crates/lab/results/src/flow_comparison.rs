@@ -124,9 +124,9 @@ pub struct RunSides {
     /// The display name.
     pub label: String,
     /// The backend of the first run.
-    pub a_host: BackendKind,
+    pub a_backend: BackendKind,
     /// The backend of the second run.
-    pub b_host: BackendKind,
+    pub b_backend: BackendKind,
     /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Validity>,
     /// The window's beginning.
@@ -197,7 +197,7 @@ impl MeasuredWindow {
 }
 
 fn one(a: &RunResults, b: &RunResults, asked: TimeWindow, target: Tolerance) -> Result<RunSides, Error> {
-    let ended = a.summary.ended_ns.min(b.summary.ended_ns);
+    let ended = a.summary.end_ns.min(b.summary.end_ns);
     let window = MeasuredWindow::new(asked, ended);
     let span = |ns: f64| Span::from_ps((ns * 1e3).round() as i64);
     let (run, from, to) = (a.summary.run.clone(), span(window.from), span(window.to));
@@ -213,16 +213,15 @@ fn one(a: &RunResults, b: &RunResults, asked: TimeWindow, target: Tolerance) -> 
         Jain::of(&rates).filter(|_| rates.len() >= 2).map(Jain::index)
     };
     let a_second = |of: fn(&RunResults) -> u64| {
-        let per_s =
-            |run: &RunResults| (run.summary.ended_ns > 0.0).then(|| of(run) as f64 * 1e9 / run.summary.ended_ns);
+        let per_s = |run: &RunResults| (run.summary.end_ns > 0.0).then(|| of(run) as f64 * 1e9 / run.summary.end_ns);
         Paired::new(per_s(a), per_s(b))
     };
     Ok(RunSides {
         a: run,
         b: b.summary.run.clone(),
         label: a.summary.label.clone(),
-        a_host: a.summary.host,
-        b_host: b.summary.host,
+        a_backend: a.summary.backend,
+        b_backend: b.summary.backend,
         unsound: Validity::worse(a.summary.emulator.as_ref(), b.summary.emulator.as_ref()),
         from_ns: window.from,
         to_ns: window.to,
@@ -252,7 +251,7 @@ fn seen(run: &RunResults, window: MeasuredWindow) -> BTreeMap<(u32, u32, u32), W
     }
     let seen = samples.iter().filter_map(|(&flow, samples)| {
         let row = run.flows.row(flow)?;
-        let last = if row.completed.is_set() { stats::ns(row.completed.ps()) } else { run.summary.ended_ns };
+        let last = if row.completed.is_set() { stats::ns(row.completed.ps()) } else { run.summary.end_ns };
         let started = stats::ns(row.started.ps());
         if !row.started.is_set() || started >= window.to || last <= window.from {
             return None;
@@ -401,7 +400,7 @@ mod tests {
     /// bytes at a port of 100 Mb/s.
     fn run(flows: &[(Span, u64, u64)], queue: u64) -> RunResults {
         let mut run = testbed::results();
-        run.summary.ended_ns = 3e9;
+        run.summary.end_ns = 3e9;
         (run.summary.network.drops, run.summary.network.ecn_marks) = (6, 300);
         let row = |(flow, &(base_rtt, rate, _)): (usize, &(Span, u64, u64))| FlowRow {
             base_rtt,
@@ -424,7 +423,7 @@ mod tests {
                     flow: flow as u32,
                     sent_bytes: delivered,
                     delivered_bytes: delivered,
-                    window_bytes: None,
+                    cwnd_bytes: None,
                     srtt_ns: if tick == 0 { 0 } else { rtt },
                 });
             }
@@ -469,9 +468,9 @@ mod tests {
         let near = Span::from_ms(1);
         let a = run(&[(far, 60_000_000, 24 * MS), (near, 40_000_000, 5 * MS)], 50_000);
         let mut b = run(&[(far, 65_000_000, 25 * MS), (near, 35_000_000, 6 * MS)], 56_000);
-        b.summary.host = BackendKind::Emulator;
+        b.summary.backend = BackendKind::Emulator;
         let found = sides(&a, &b, TimeWindow::default());
-        assert_eq!((found.a_host, found.b_host), (BackendKind::Simulator, BackendKind::Emulator));
+        assert_eq!((found.a_backend, found.b_backend), (BackendKind::Simulator, BackendKind::Emulator));
         assert_eq!((found.from_ns, found.to_ns), (1e9, 3e9));
         let [one, two] = &found.flows[..] else { panic!("{:?}", found.flows) };
         assert_eq!(
@@ -620,7 +619,7 @@ mod tests {
         // Over the complete run a flow is credited with all its bytes.
         for flow in &found.flows {
             let delivered = run.flows.rows[flow.flows[0] as usize].delivered.get() as f64;
-            close(flow.rate_bps.a, delivered * 8e9 / run.summary.ended_ns);
+            close(flow.rate_bps.a, delivered * 8e9 / run.summary.end_ns);
         }
     }
 }

@@ -118,7 +118,7 @@ pub struct Emulator {
     /// The share of the run in which the router's thread used a processor.
     pub cpu_share: f64,
     /// Set if it had real-time scheduling.
-    pub real_time: bool,
+    pub sched_realtime: bool,
     /// The stack that carried the flows.
     #[serde(default)]
     pub stack: Stack,
@@ -128,12 +128,12 @@ pub struct Emulator {
     pub command: Option<String>,
     /// Verdict on the validity of the run.
     #[serde(default)]
-    pub soundness: Validity,
+    pub validity: Validity,
     /// The reason why the emulator, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
-    /// Reasons to doubt the run, a line each, such as hosts that waited for processors; empty if there are none.
+    /// Reasons to question the run, one line each, such as hosts that waited for processors; empty if there are none.
     #[serde(default)]
-    pub doubts: Vec<String>,
+    pub caveats: Vec<String>,
     /// The share of the run, 0 to 1, in which any task on the machine waited for a processor; null where the kernel
     /// does not report it.
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct Emulator {
     pub router_wait: f64,
     /// The share of the run, 0 to 1, that a hypervisor took from a processor on average.
     #[serde(default)]
-    pub stolen: f64,
+    pub cpu_steal: f64,
     /// The share of the run, 0 to 1, during which the router was stalled, in stretches of over 1 ms.
     #[serde(default)]
     pub stalled: f64,
@@ -163,11 +163,11 @@ pub struct Emulator {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Validity {
-    /// Without reasons for doubt.
+    /// Without caveats.
     #[default]
     Sound,
-    /// With reasons for doubt, such as hosts that waited for processors.
-    Doubtful,
+    /// With caveats, such as hosts that waited for processors.
+    Questionable,
     /// The emulator was slower than the network.
     Bottleneck,
 }
@@ -176,7 +176,7 @@ impl fmt::Display for Validity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sound => "sound",
-            Self::Doubtful => "doubtful",
+            Self::Questionable => "questionable",
             Self::Bottleneck => "bottleneck",
         })
     }
@@ -185,7 +185,7 @@ impl fmt::Display for Validity {
 impl Validity {
     /// The worse verdict of two runs, unless that is `sound`. A simulated run has no verdict.
     pub fn worse(one: Option<&Emulator>, other: Option<&Emulator>) -> Option<Self> {
-        one.into_iter().chain(other).map(|run| run.soundness).max().filter(|worst| *worst != Self::Sound)
+        one.into_iter().chain(other).map(|run| run.validity).max().filter(|worst| *worst != Self::Sound)
     }
 }
 
@@ -193,9 +193,9 @@ impl Emulator {
     /// The same figures with the verdict that follows from them.
     #[must_use]
     pub fn judged(mut self) -> Self {
-        self.soundness = match (&self.bottleneck, self.doubts.is_empty()) {
+        self.validity = match (&self.bottleneck, self.caveats.is_empty()) {
             (Some(_), _) => Validity::Bottleneck,
-            (None, false) => Validity::Doubtful,
+            (None, false) => Validity::Questionable,
             (None, true) => Validity::Sound,
         };
         self
@@ -354,7 +354,7 @@ impl RunInfo {
     }
 
     /// Returns the backend that ran the flows.
-    pub fn host(&self) -> BackendKind {
+    pub fn backend(&self) -> BackendKind {
         if self.emulator.is_some() { BackendKind::Emulator } else { BackendKind::Simulator }
     }
 }

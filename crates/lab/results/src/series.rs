@@ -292,7 +292,7 @@ pub fn traces(rates: &RateTable, most: usize) -> Vec<LawTrace> {
                 made.push(LawTrace { flow, name: name.to_owned(), time_ns, values });
             }
         };
-        add("cwnd_bytes", &|row| rates.rows[row].window_bytes.map(|bytes| bytes as f64));
+        add("cwnd_bytes", &|row| rates.rows[row].cwnd_bytes.map(|bytes| bytes as f64));
         add("srtt_ns", &|row| Some(rates.rows[row].srtt_ns as f64));
         for (name, values) in &rates.traces {
             add(name, &|row| values[row].map(|value| value as f64));

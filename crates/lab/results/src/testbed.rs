@@ -71,7 +71,7 @@ pub(crate) fn flow_row(flow: u32) -> FlowRow {
         base_rtt: Span::from_us(1),
         delivered: Bytes::new(1_000),
         stats: flow::FlowStats::default(),
-        acted: laws::LawActions::default(),
+        actions: laws::LawActions::default(),
     }
 }
 

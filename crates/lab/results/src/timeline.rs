@@ -160,7 +160,7 @@ fn last_ns(run: &RunResults) -> u64 {
     let flows = times.filter(|time| time.is_set()).map(|time| time.ps() / 1_000).max();
     let samples = run.ports.rows.last().map(|row| row.time_ns).max(run.rates.rows.last().map(|row| row.time_ns));
     let switches = run.switches.rows.last().map(|row| row.time_ns);
-    let pauses = run.pauses.rows.iter().map(|row| row.until_ns).max();
+    let pauses = run.pauses.rows.iter().map(|row| row.end_ns).max();
     flows.max(samples).max(switches).max(pauses).max(failures).unwrap_or(0)
 }
 
@@ -251,7 +251,7 @@ fn pauses(run: &RunResults, trace: &mut TraceWriter) {
     let tracks: Vec<u64> = table.names.iter().map(|name| trace.track(name, Some(all), None)).collect();
     for row in &table.rows {
         let Some(&track) = tracks.get(row.port as usize) else { continue };
-        trace.slice(track, [row.from_ns, row.until_ns.max(row.from_ns)], "paused", &[]);
+        trace.slice(track, [row.start_ns, row.end_ns.max(row.start_ns)], "paused", &[]);
     }
 }
 
@@ -310,7 +310,7 @@ fn sampled(run: &RunResults, trace: &mut TraceWriter) {
                 .or_insert_with(|| trace.track(&format!("flow {}: {what}", row.flow), Some(all), Some(unit)));
             trace.count(track, row.time_ns, value);
         };
-        if let Some(window) = row.window_bytes {
+        if let Some(window) = row.cwnd_bytes {
             count("window", window as f64, CounterUnit::Bytes);
         }
         count("round trip", row.srtt_ns as f64, CounterUnit::Nanoseconds);

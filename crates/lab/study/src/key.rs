@@ -151,7 +151,7 @@ schemes = { dctcp = { law = "dctcp" }, mixed = { intra = "mprdma", inter = "expr
         let scenario = scenario::parse(text, "two.toml", &Overrides::default()).unwrap();
         let study = Study {
             scenario: &scenario,
-            host: &Simulator::default(),
+            backend: &Simulator::default(),
             watch: &Silent,
             notes: &NoNotes,
             schemes: &[],

@@ -44,7 +44,7 @@ pub struct Replayed {
 /// Returns the reason why the simulator cannot repeat a run, if any: it ran on real packets, or under laws that Python has.
 pub fn unrepeatable(results: &RunResults) -> Option<String> {
     let name = &results.summary.run;
-    if results.manifest.host == RanOn::Emulator {
+    if results.manifest.backend == RanOn::Emulator {
         return Some(format!("`{name}` ran on real packets, which cannot be repeated"));
     }
     let laws = results.manifest.resolved.get("external_laws")?.as_object()?;

@@ -35,7 +35,7 @@ pub struct Study<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// Backend that executes the runs.
-    pub host: &'a dyn Backend,
+    pub backend: &'a dyn Backend,
     /// Observer of the study.
     pub watch: &'a dyn SweepObserver,
     /// Recorder of attempts.
@@ -250,7 +250,7 @@ impl Study<'_> {
         let known = |number: usize| {
             let run = &runs[number];
             let built = run.build()?;
-            self.host.check(run, &built, size)?;
+            self.backend.check(run, &built, size)?;
             let columns = columns[number].clone();
             let info = self.info(run, &columns, &built);
             let names = MetricNames::of(&info);
@@ -267,7 +267,7 @@ impl Study<'_> {
             };
             Ok::<_, Error>((known, names))
         };
-        let workers = if self.host.one_at_a_time() { 1 } else { threads(self.threads) };
+        let workers = if self.backend.one_at_a_time() { 1 } else { threads(self.threads) };
         let mut infos = Vec::with_capacity(runs.len());
         let mut names = MetricNames::default();
         for found in each(workers, runs.len(), known) {
@@ -325,7 +325,7 @@ impl Study<'_> {
     }
 
     fn info(&self, run: &Run, columns: &SweepColumns, built: &BuiltRun) -> RunInfo {
-        info(self.scenario, &self.host.asked(), columns, run, built)
+        info(self.scenario, &self.backend.asked(), columns, run, built)
     }
 
     /// Makes the checks that [`Study::run`] makes before its first run. Writes nothing.
@@ -368,7 +368,7 @@ impl Study<'_> {
         if found.inputs.len() != known.inputs.len() {
             differing.push("number of input files".to_owned());
         }
-        if differing.is_empty() && (found.host == results::BackendKind::Emulator || !self.host.repeats()) {
+        if differing.is_empty() && (found.backend == results::BackendKind::Emulator || !self.backend.repeats()) {
             differing.push("options or version of the emulator".to_owned());
         }
         let more = differing.len().saturating_sub(NAMED);
@@ -437,7 +437,7 @@ impl Study<'_> {
     /// Returns the results of earlier commands, by index of the run.
     fn earlier(&self, planned: &PlannedWork, writer: &ResultsWriter) -> Result<Vec<Option<WrittenRun>>, Error> {
         let mut earlier = Vec::with_capacity(planned.runs.len());
-        let reuse = if self.host.repeats() { Reuse::AllSets } else { Reuse::NextSet };
+        let reuse = if self.backend.repeats() { Reuse::AllSets } else { Reuse::NextSet };
         for (number, (run, known)) in planned.runs.iter().zip(&planned.infos).enumerate() {
             if self.watch.interrupted() {
                 let unread = (number..planned.runs.len())
@@ -497,7 +497,7 @@ impl Study<'_> {
         }
         let threads = threads(self.threads);
         // Enough runs: one thread each. Few: all threads for one after the other.
-        let together = todo.len() >= threads && !self.host.one_at_a_time();
+        let together = todo.len() >= threads && !self.backend.one_at_a_time();
         let (workers, inside) = if together { (threads.min(todo.len()), 1) } else { (1, threads) };
 
         let done: Mutex<Vec<Option<WrittenRun>>> = Mutex::new(earlier);
@@ -578,7 +578,7 @@ impl Study<'_> {
         let (others, of, watch) = (workers > 1, planned.size(), self.watch);
         let one = RunSpec { run, built, info, threads, others, of, watch, board };
         let failed = |why: String| Error::Failed { runs: vec![(run.id.clone(), why)] };
-        match catch_unwind(AssertUnwindSafe(|| self.host.run(one))) {
+        match catch_unwind(AssertUnwindSafe(|| self.backend.run(one))) {
             Ok(Err(Error::Broken(broken))) => Err(failed(broken.to_string())),
             Ok(result) => result,
             Err(panic) => {

@@ -167,9 +167,9 @@ fn of_flow(slow: &SlowFlowEntry) -> SlowFlow {
         fct_ns: ns(row.fct().map_or(0, Span::unsigned_ps)),
         slowdown: slow.slowdown,
         marked_share: row.marked_share(),
-        resent_share: row.resent_share(),
+        retransmitted_share: row.retransmitted_share(),
         timeouts: row.stats.timeouts.into(),
-        quick_adapts: row.acted.quick_adapts,
+        quick_adapts: row.actions.quick_adapts,
     }
 }
 

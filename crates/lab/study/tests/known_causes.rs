@@ -200,7 +200,7 @@ fn run(scratch: &Scratch, text: &str) -> RunResults {
     let scenario = parse(text, "known.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let study = Study {
         scenario: &scenario,
-        host: &Simulator { checked: false },
+        backend: &Simulator { checked: false },
         watch: &Silent,
         notes: &NoNotes,
         schemes: &[],
@@ -328,6 +328,6 @@ fn a_replay_proves_itself() {
     ran.flows.rows[place].stats.retransmits += 1;
     let Err(Error::Asked { what, help }) = replayed(&ran, &Silent) else { panic!("other counters are found out") };
     assert!(what.contains(&format!("flow {flow} of `s`")) && help.contains("--force"), "{what}; {help}");
-    ran.manifest.host = results::BackendKind::Emulator;
+    ran.manifest.backend = results::BackendKind::Emulator;
     assert!(unrepeatable(&ran).is_some() && matches!(replayed(&ran, &Silent), Err(Error::Asked { .. })));
 }

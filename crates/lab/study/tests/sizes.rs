@@ -34,7 +34,7 @@ fn objective(text: &str) -> Objective {
 fn runs(scratch: &Scratch, place: &str, scenario: &Scenario, only: &[String]) -> Result<Vec<RunResults>, Error> {
     let study = Study {
         scenario,
-        host: &Simulator { checked: true },
+        backend: &Simulator { checked: true },
         watch: &Silent,
         notes: &NoNotes,
         schemes: &[],

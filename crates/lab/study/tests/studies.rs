@@ -31,7 +31,7 @@ fn scenario() -> Scenario {
 fn study<'a>(scenario: &'a Scenario, watch: &'a dyn SweepObserver, out: &Path) -> Study<'a> {
     Study {
         scenario,
-        host: &Simulator { checked: true },
+        backend: &Simulator { checked: true },
         watch,
         notes: &NoNotes,
         schemes: &[],

@@ -21,7 +21,7 @@ pub struct FlowOutcome {
     /// The sender's counters.
     pub stats: FlowStats,
     /// Number of actions of its law.
-    pub acted: LawActions,
+    pub actions: LawActions,
     /// Counters of its credits, if they schedule it. Those still in hand when a run ends are neither used nor wasted,
     /// and those in flight not received.
     pub credits: CreditStats,
@@ -35,7 +35,7 @@ impl FlowOutcome {
             completed: Time::NEVER,
             delivered: Bytes::ZERO,
             stats: FlowStats::default(),
-            acted: LawActions::default(),
+            actions: LawActions::default(),
             credits: CreditStats::default(),
         }
     }

@@ -156,7 +156,7 @@ pub struct SenderView {
     /// Packets that were declared lost and were sent again so far.
     pub retransmits: u64,
     /// Actions of the law so far.
-    pub acted: LawActions,
+    pub actions: LawActions,
 }
 
 /// Condition that a sender's next packet waits for.

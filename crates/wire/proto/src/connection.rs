@@ -154,7 +154,7 @@ pub struct LawStats {
     /// The window that they permit together.
     pub window: Bytes,
     /// Number of their actions, all together.
-    pub acted: LawActions,
+    pub actions: LawActions,
     /// The own state of the first path's law, by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
@@ -811,12 +811,12 @@ impl Connection {
     /// Returns the state, limits and actions of its laws. Empty before there are keys for data.
     pub fn laws(&self) -> LawStats {
         let Some(data) = &self.data else { return LawStats::default() };
-        let (acted, window) = (data.channel.acted(), data.channel.send_limits().window);
+        let (actions, window) = (data.channel.actions(), data.channel.send_limits().window);
         let mut trace = Vec::new();
         if let Some(subflow) = data.paths().iter().find_map(|path| path.subflow) {
             data.channel.law(subflow).trace(&mut |name, value| trace.push((name, value)));
         }
-        LawStats { window, acted, trace }
+        LawStats { window, actions, trace }
     }
 
     /// Appends at most `most` datagrams of one size and one four-tuple; the last one may be shorter. None if nothing is

@@ -153,12 +153,13 @@ impl UnwrittenData {
         let new_state = state.filter(|_| state != before).map(|new| StateData { old: before, new });
         let mut values = Vec::with_capacity(known.law.len());
         law.trace(&mut |name, value| values.push((name, value)));
-        let acted = law.acted();
+        let actions = law.actions();
         for (name, count) in [
-            ("increases", acted.increases),
-            ("cuts", acted.cuts),
-            ("loss_cuts", acted.loss_cuts),
-            ("quick_adapts", acted.quick_adapts),
+            ("increases", actions.increases),
+            ("cuts", actions.cuts),
+            ("loss_cuts", actions.loss_cuts),
+            ("quick_adapts", actions.quick_adapts),
+            ("probe_rtts", actions.probe_rtts),
         ] {
             values.push((name, count.cast_signed()));
         }

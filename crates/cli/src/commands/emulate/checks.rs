@@ -108,7 +108,7 @@ fn busiest(setup: &Setup) -> Rate {
     Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
 }
 
-/// Returns a warning if senders counted more marks than ports made, which makes a run doubtful: for a law that counts
+/// Returns a warning if senders counted more marks than ports made, which makes a run questionable: for a law that counts
 /// marks, a receiver must report each mark once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's
 /// TCP counted for the scenario's flows.
 pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {

@@ -166,7 +166,7 @@ impl LawStateReader for LawWatchers {
 
     fn decode(&self, socket: &inet_diag::DiagSocket) -> Option<emulator::LawReading> {
         let law = self.0.iter().find_map(|watcher| watcher.law_state(socket))?;
-        Some(emulator::LawReading { acted: law.acted, trace: law.trace })
+        Some(emulator::LawReading { actions: law.actions, trace: law.trace })
     }
 }
 

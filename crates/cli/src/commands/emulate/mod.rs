@@ -254,19 +254,19 @@ impl Emulation<'_> {
         });
         info.warnings.extend(emulated.notes.iter().cloned());
         info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
-        let mut doubts = pressure.doubts();
+        let mut caveats = pressure.caveats();
         if matches!(self.args.stack, Stack::Kernel) && self.args.command.is_empty() {
             let outcome = &emulated.outcome;
             let heard = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
             let made = outcome.links.iter().map(|link| link.marks).sum();
-            doubts.extend(checks::of_marks(built, heard, made, self.args.ipv6));
+            caveats.extend(checks::of_marks(built, heard, made, self.args.ipv6));
         }
         let measured = Emulator {
             lateness_p50_ns: ns(router.lateness.p50),
             lateness_p99_ns: ns(router.lateness.p99),
             lateness_max_ns: ns(router.lateness.max),
             cpu_share: (share * 1e4).round() / 1e4,
-            real_time: router.real_time,
+            sched_realtime: router.real_time,
             stack: match self.args.stack {
                 Stack::Kernel => results::Stack::Kernel,
                 Stack::Narrows => results::Stack::Narrows,
@@ -274,15 +274,15 @@ impl Emulation<'_> {
             congestion,
             command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
             bottleneck: router.bottleneck.clone(),
-            doubts,
+            caveats,
             cpu_pressure: pressure.machine.map(of_wall),
             cgroup_cpu_pressure: pressure.group.map(of_wall),
             thread_wait: of_wall(pressure.thread),
             thread_wait_mean_ns: ns(pressure.thread_mean),
             router_wait: of_wall(pressure.router),
-            stolen: of_wall(pressure.stolen),
+            cpu_steal: of_wall(pressure.cpu_steal),
             stalled: of_wall(pressure.stalled),
-            soundness: Validity::default(),
+            validity: Validity::default(),
         };
         info.emulator = Some(measured.judged());
         info

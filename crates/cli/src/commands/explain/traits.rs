@@ -69,9 +69,9 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
                 "fct_ns": row.fct().map(|fct| fct.ps() as f64 / 1e3),
                 "slowdown": slow.slowdown,
                 "marked_share": row.marked_share(),
-                "resent_share": row.resent_share(),
+                "retransmitted_share": row.retransmitted_share(),
                 "timeouts": row.stats.timeouts,
-                "quick_adapts": row.acted.quick_adapts,
+                "quick_adapts": row.actions.quick_adapts,
             })
         };
         of.slowest.iter().map(record).collect()
@@ -90,7 +90,7 @@ fn sheets(told: &[ExplainedScheme]) -> [Sheet; 2] {
         "fct_ns",
         "slowdown",
         "marked_share",
-        "resent_share",
+        "retransmitted_share",
         "timeouts",
         "quick_adapts",
     ];
@@ -172,7 +172,8 @@ fn times(of: &Trait) -> String {
 /// The slowest one by one, with their seeds where there are several.
 fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
     let with_seeds = told.runs.len() > 1;
-    let heads = ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "resent", "timeouts", "adapts"];
+    let heads =
+        ["flow", "hosts", "size", "started", "took", "slowdown", "marked", "retransmits", "timeouts", "quick adapts"];
     let mut table = fitted();
     table.set_header(with_seeds.then_some("seed").into_iter().chain(heads));
     for slow in of.slowest.iter().take(LISTED) {
@@ -187,9 +188,9 @@ fn flows(told: &ExplainedScheme, of: &SlowestFlows) -> String {
             ns(row.fct().map_or(0, units::Span::unsigned_ps)),
             format!("{:.2}", slow.slowdown),
             share(row.marked_share()),
-            share(row.resent_share()),
+            share(row.retransmitted_share()),
             row.stats.timeouts.to_string(),
-            row.acted.quick_adapts.to_string(),
+            row.actions.quick_adapts.to_string(),
         ];
         let cells = with_seeds.then(|| slow.seed.to_string()).into_iter().chain(cells);
         table.add_row(cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right)));

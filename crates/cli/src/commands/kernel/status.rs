@@ -148,7 +148,7 @@ fn table(sockets: &[LawSocket]) -> String {
         "base",
         "delivered",
         "marked",
-        "resent",
+        "retransmits",
         "cuts",
         "law's state",
     ]);
@@ -172,7 +172,8 @@ fn table(sockets: &[LawSocket]) -> String {
                 crate::table::bytes(law.delivered.get()),
                 crate::table::bytes(law.marked.get()),
                 socket.retransmits.to_string(),
-                (law.acted.cuts + law.acted.loss_cuts + law.acted.quick_adapts).to_string(),
+                (law.actions.cuts + law.actions.loss_cuts + law.actions.quick_adapts + law.actions.probe_rtts)
+                    .to_string(),
                 state.join(", "),
             ]);
         }
@@ -216,7 +217,7 @@ fn sheets(laws: &[Value]) -> [Sheet; 2] {
         "srtt_ns",
         "base_rtt_ns",
         "delivered_bytes",
-        "marked_bytes",
+        "ecn_marked_bytes",
         "acks",
         "timeouts",
         "pacing_bytes_per_s",
@@ -224,6 +225,7 @@ fn sheets(laws: &[Value]) -> [Sheet; 2] {
         "cuts",
         "loss_cuts",
         "quick_adapts",
+        "probe_rtts",
     ];
     let mut sockets = Vec::new();
     for law in laws {
@@ -248,14 +250,15 @@ fn socket_json(socket: &LawSocket) -> Value {
             "srtt_ns": law.srtt.ns(),
             "base_rtt_ns": law.base_rtt.ns(),
             "delivered_bytes": law.delivered.get(),
-            "marked_bytes": law.marked.get(),
+            "ecn_marked_bytes": law.marked.get(),
             "acks": law.acks,
             "timeouts": law.timeouts,
             "pacing_bytes_per_s": match law.verdict.pacing_bytes_per_s { u64::MAX => Value::Null, rate => rate.into() },
-            "increases": law.acted.increases,
-            "cuts": law.acted.cuts,
-            "loss_cuts": law.acted.loss_cuts,
-            "quick_adapts": law.acted.quick_adapts,
+            "increases": law.actions.increases,
+            "cuts": law.actions.cuts,
+            "loss_cuts": law.actions.loss_cuts,
+            "quick_adapts": law.actions.quick_adapts,
+            "probe_rtts": law.actions.probe_rtts,
             "state": law.trace.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>(),
         })
     });

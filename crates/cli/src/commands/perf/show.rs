@@ -139,9 +139,9 @@ impl PerfReport<'_> {
                     "least_rtt_ns",
                     "packets",
                     "acked_bytes",
-                    "marked_bytes",
+                    "ecn_marked_bytes",
                     "ecn",
-                    "held_ns",
+                    "on_ramp_hold_ns",
                 ],
                 &paths,
             ),
@@ -243,9 +243,9 @@ fn path_as_json(path: &PathStats) -> Value {
         "least_rtt_ns": path.least_rtt.map(Span::ns),
         "packets": path.packets,
         "acked_bytes": path.acked.get(),
-        "marked_bytes": path.marked.get(),
+        "ecn_marked_bytes": path.marked.get(),
         "ecn": path.ecn,
-        "held_ns": path.held.ns(),
+        "on_ramp_hold_ns": path.held.ns(),
     })
 }
 

@@ -310,10 +310,10 @@ impl<L: ControlLaw, W: DataSource> Channel<L, W> {
     }
 
     /// Returns the action counts of all laws together.
-    pub fn acted(&self) -> LawActions {
-        let mut acted = LawActions::default();
-        self.groups.iter().for_each(|group| acted.add(&group.law_state.law.acted()));
-        acted
+    pub fn actions(&self) -> LawActions {
+        let mut actions = LawActions::default();
+        self.groups.iter().for_each(|group| actions.add(&group.law_state.law.actions()));
+        actions
     }
 
     /// Returns the last permits of all laws together, those of closed subflows included.

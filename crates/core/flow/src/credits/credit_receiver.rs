@@ -75,7 +75,7 @@ impl<L: ControlLaw> CreditReceiver<L> {
 
     /// Credits sent, and how often the law acted.
     pub fn stats(&self) -> (u64, LawActions) {
-        (self.sent, self.law.acted())
+        (self.sent, self.law.actions())
     }
 
     /// Returns the number of credits with an unknown outcome.

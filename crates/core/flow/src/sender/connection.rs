@@ -100,12 +100,12 @@ impl<L: ControlLaw> Sender<L> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) delivered: Bytes,
-    pub(super) acted: LawActions,
+    pub(super) actions: LawActions,
 }
 
 impl Before {
     fn of<L: ControlLaw>(subflows: &Subflows<L>) -> Self {
-        Self { delivered: subflows.sum(|subflow| subflow.law_state.delivered), acted: subflows.acted() }
+        Self { delivered: subflows.sum(|subflow| subflow.law_state.delivered), actions: subflows.actions() }
     }
 }
 

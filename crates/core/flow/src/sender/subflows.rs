@@ -47,8 +47,8 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Returns the action counts of the law on this flow, or of all laws together.
-    pub fn acted(&self) -> LawActions {
-        self.subflows.acted().since(&self.before.acted)
+    pub fn actions(&self) -> LawActions {
+        self.subflows.actions().since(&self.before.actions)
     }
 
     /// Returns the last permit of the law, or of all laws together: they pace if one of them does.

@@ -31,7 +31,7 @@ impl ControlLaw for Sampled {
         SendLimits::window(Bytes::new(WINDOW * u64::from(MSS)))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

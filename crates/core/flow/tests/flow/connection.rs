@@ -41,7 +41,7 @@ impl ControlLaw for Still {
         self.ssthresh.map(|packets| Bytes::new(packets * 1_000))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions { increases: self.acked, ..LawActions::default() }
     }
 }
@@ -95,13 +95,13 @@ fn messages_follow_each_other() {
             if number == 0 && subflows > 1 {
                 sender = sender.with_laws((1..subflows).map(|_| law), now);
             }
-            assert_eq!((sender.delivered(), sender.acted(), sender.in_flight()), Default::default());
+            assert_eq!((sender.delivered(), sender.actions(), sender.in_flight()), Default::default());
             transfer(&mut sender, &mut now, losing);
             assert_eq!(sender.delivered(), Bytes::new(packets * 1_000 - 1));
             let stats = *sender.stats();
             let lost = if losing { (0..packets).filter(|seq| seq % 7 == 3).count() as u64 } else { 0 };
             assert_eq!((stats.packets_sent, stats.retransmits), (packets + lost, lost), "message {number}");
-            assert!((packets / 2..=packets).contains(&sender.acted().increases));
+            assert!((packets / 2..=packets).contains(&sender.actions().increases));
             connection = sender.into_connection();
             now += RTT.times(number);
         }
@@ -118,7 +118,7 @@ fn the_law_goes_on() {
     let mut sender = sender.into_connection().send(config(12, 1, 1));
     assert_eq!(sender.law().acked, 20);
     transfer(&mut sender, &mut now, false);
-    assert_eq!((sender.law().acked, sender.acted().increases), (32, 12));
+    assert_eq!((sender.law().acked, sender.actions().increases), (32, 12));
 }
 
 /// Behaviour of Linux 4.9 (`tcp_update_metrics`), in packets: window and threshold at the end, and the remembered value

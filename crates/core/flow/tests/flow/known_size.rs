@@ -36,7 +36,7 @@ impl ControlLaw for RemainingRecorder {
         SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

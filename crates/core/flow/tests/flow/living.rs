@@ -52,7 +52,7 @@ impl ControlLaw for Still {
         SendLimits::window(self.window)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }
@@ -369,7 +369,7 @@ fn one_law_knows_the_shortest_packet() {
         fn send_limits(&self) -> SendLimits {
             SendLimits::window(Bytes::new(4_000))
         }
-        fn acted(&self) -> LawActions {
+        fn actions(&self) -> LawActions {
             LawActions::default()
         }
     }
@@ -400,7 +400,7 @@ impl ControlLaw for Counting {
         SendLimits::window(Bytes::new(4 * u64::from(MSS)))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }
@@ -564,7 +564,7 @@ impl ControlLaw for Grown {
         SendLimits::window(Bytes::new(self.window * u64::from(MSS)))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }
@@ -665,7 +665,7 @@ impl ControlLaw for Lacking {
         SendLimits { window: Bytes::new(10 * u64::from(MSS)), pacing: self.pacing.unwrap_or(Rate::MAX) }
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

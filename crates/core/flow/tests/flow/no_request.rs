@@ -18,7 +18,7 @@ impl ControlLaw for Shuts {
         SendLimits::window(self.0)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

@@ -18,7 +18,7 @@ impl ControlLaw for RttExtremes {
         SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

@@ -23,7 +23,7 @@ impl ControlLaw for AckedTotals {
         SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

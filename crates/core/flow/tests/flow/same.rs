@@ -69,8 +69,8 @@ impl ControlLaw for Overheard {
         self.law.send_limits()
     }
 
-    fn acted(&self) -> LawActions {
-        self.law.acted()
+    fn actions(&self) -> LawActions {
+        self.law.actions()
     }
 }
 

@@ -18,7 +18,7 @@ impl ControlLaw for Shrinks {
         SendLimits::window(Bytes::new(1_000 * self.0))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

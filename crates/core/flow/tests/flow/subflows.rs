@@ -76,7 +76,7 @@ impl ControlLaw for FixedLaw {
         self.permit
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions { increases: self.name, ..LawActions::default() }
     }
 }
@@ -134,7 +134,7 @@ fn a_full_subflow_is_passed_over() {
     let sent = told_of(&told, |told| told.sent.clone());
     assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
     assert_eq!((sender.in_flight(), sender.send_limits().window), (Bytes::new(6_000), Bytes::new(6_000)));
-    assert_eq!((sender.acted().increases, sender.law().name), (3, 0));
+    assert_eq!((sender.actions().increases, sender.law().name), (3, 0));
     // An acknowledgement on a subflow permits that one to send, although it is not next in order.
     acknowledge(&mut sender, Time::from_us(100), 3);
     let next = send_all(&mut sender, Time::from_us(100));

@@ -47,7 +47,7 @@ impl ControlLaw for Halves {
         SendLimits::window(Bytes::new(u64::from(MSS) * self.window))
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

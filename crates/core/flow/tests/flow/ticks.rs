@@ -22,7 +22,7 @@ impl ControlLaw for Slows {
         SendLimits { window: Bytes::new(1 << 30), pacing: self.0 }
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

@@ -31,7 +31,7 @@ impl ControlLaw for MarkRecorder {
         self.reads
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

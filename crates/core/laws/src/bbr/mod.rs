@@ -101,7 +101,7 @@ struct PackedActions {
     increases: u32,
     cuts: u32,
     loss_cuts: u32,
-    quick_adapts: u32,
+    probe_rtts: u32,
 }
 
 impl Bbr {
@@ -185,7 +185,7 @@ impl Bbr {
         if aged && self.params.probe_rtt && !self.mode.is_probing_rtt() {
             self.save_window();
             self.mode = Mode::probe_rtt();
-            count(&mut self.counts.quick_adapts, true);
+            count(&mut self.counts.probe_rtts, true);
         }
     }
 
@@ -357,10 +357,10 @@ impl ControlLaw for Bbr {
         }
     }
 
-    fn acted(&self) -> LawActions {
-        let PackedActions { increases, cuts, loss_cuts, quick_adapts } = self.counts;
-        let [increases, cuts, loss_cuts, quick_adapts] = [increases, cuts, loss_cuts, quick_adapts].map(u64::from);
-        LawActions { increases, cuts, loss_cuts, quick_adapts }
+    fn actions(&self) -> LawActions {
+        let PackedActions { increases, cuts, loss_cuts, probe_rtts } = self.counts;
+        let [increases, cuts, loss_cuts, probe_rtts] = [increases, cuts, loss_cuts, probe_rtts].map(u64::from);
+        LawActions { increases, cuts, loss_cuts, quick_adapts: 0, probe_rtts }
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -481,7 +481,7 @@ mod tests {
                 *steps += 1;
             }
         }
-        let probes_done = bed.law(0).acted().quick_adapts;
+        let probes_done = bed.law(0).actions().probe_rtts;
         assert!(
             (1..=2).contains(&probes_done) && (200..460).contains(&probing),
             "{probes_done} probes, {probing} steps"
@@ -504,7 +504,7 @@ mod tests {
             params.probe_rtt = false;
         });
         never.run(Time::from_ms(100));
-        assert_eq!(never.law(0).acted().quick_adapts, 0);
+        assert_eq!(never.law(0).actions().probe_rtts, 0);
     }
 
     /// Rounds limited by the peer or by a buffer measure the path; rounds limited by the application do not.
@@ -547,7 +547,7 @@ mod tests {
     fn under_the_estimate_the_queue_drains_and_no_probe_is_due() {
         let mut bed = bed(1, |params| params.min_rtt_window = Span::from_ms(50));
         bed.run(Time::from_ms(500));
-        assert_eq!((bed.law(0).acted().quick_adapts, bed.law(0).min_rtt), (0, WAN.base_rtt));
+        assert_eq!((bed.law(0).actions().probe_rtts, bed.law(0).min_rtt), (0, WAN.base_rtt));
     }
 
     fn losing(in_flight: u64, lost: u64, now_us: u64, cause: LossCause) -> Loss {
@@ -587,7 +587,7 @@ mod tests {
         // Three acknowledged after the round, and this one was sent after the last loss (3 us): 11 as before, and one more.
         law.on_ack(&acked(17, 9, 6, 3));
         assert_eq!((packets(&law), law.recovery), (12, Recovery::OPEN));
-        assert_eq!(law.acted().loss_cuts, 2);
+        assert_eq!(law.actions().loss_cuts, 2);
     }
 
     #[test]

@@ -324,9 +324,9 @@ mod tests {
                 made(kind, &path, &[(param.name, value), ("max_bdp", ParamValue::Fraction(Frac::ONE))])
             });
             for event in &events {
-                let before = law.acted();
+                let before = law.actions();
                 event.tell(&mut law);
-                let (send_limits, after) = (law.send_limits(), law.acted());
+                let (send_limits, after) = (law.send_limits(), law.actions());
                 prop_assert!(send_limits.window >= path.mss && send_limits.window <= crate::Window::LIMIT);
                 prop_assert!(!send_limits.pacing.is_zero());
                 prop_assert!(after.increases >= before.increases && after.loss_cuts >= before.loss_cuts);

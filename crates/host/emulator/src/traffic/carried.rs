@@ -49,7 +49,7 @@ pub struct SenderState {
     /// Counts of sent and lost packets.
     pub stats: FlowStats,
     /// Counts of its law's actions.
-    pub acted: LawActions,
+    pub actions: LawActions,
     /// The law's own state by name; units are the last word.
     pub trace: Vec<(&'static str, i64)>,
 }
@@ -225,10 +225,10 @@ impl CarriedLoop<'_> {
 
     /// Takes the final report on a flow.
     fn keep(&mut self, flow: usize) {
-        let SenderState { delivered, stats, acted, .. } = self.carrier.look(flow);
+        let SenderState { delivered, stats, actions, .. } = self.carrier.look(flow);
         let end = &mut self.end.flows[flow];
         end.delivered = delivered.min(self.setup.flows[flow].size);
-        (end.stats, end.acted) = (stats, acted);
+        (end.stats, end.actions) = (stats, actions);
     }
 
     fn finish(mut self) -> CarriedEnd {

@@ -37,7 +37,7 @@ function drawCollectives(body, id) {
   for (const run of left) {
     const chosen = collectives.number === 'all' ? run.collectives : run.collectives.slice(+collectives.number, +collectives.number + 1);
     const box = pictureBox();
-    const last = largest([...run.collectives.flatMap((c) => c.end_ns.map((v, i) => v ?? c.start_ns[i])), run.summary?.ended_ns || 0]);
+    const last = largest([...run.collectives.flatMap((c) => c.end_ns.map((v, i) => v ?? c.start_ns[i])), run.summary?.end_ns || 0]);
     const bars = chosen.map((c) => ({ c, bars: barsOfCollective(c, last) }));
     const flat = bars.flatMap(({ c, bars: list }) => list.map((b) => ({ ...b, c })));
     if (!flat.length) { grid.append(el('div', { class: 'panel' }, el('h3', {}, titleOf(run)), el('p', { class: 'none' }, 'It did not begin in this run.'))); continue; }

@@ -8,7 +8,7 @@ function drawHeader() {
   const fact = (name, value) => facts.push(el('li', {}, name ? `${name} ` : '', el('b', {}, value)));
   if (runs.length) fact('', plural(runs.length, 'run'));
   if (report.scale) fact('scale', report.scale);
-  const hosts = [...new Set(runs.map((r) => r.summary?.host).filter(Boolean))];
+  const hosts = [...new Set(runs.map((r) => r.summary?.backend).filter(Boolean))];
   if (hosts.length) fact('run by', hosts.map((h) => ({ simulator: 'the simulator', emulator: 'the emulator, with real packets' }[h] || h)).join(' and '));
   const seeds = [...new Set(runs.map((r) => r.summary?.seed).filter((s) => s != null))];
   if (seeds.length) fact(seeds.length === 1 ? 'seed' : 'seeds', seeds.length <= 4 ? seeds.join(', ') : String(seeds.length));
@@ -44,7 +44,7 @@ function drawFooter() {
   const engine = (key) => (r) => r.summary.engine[key] ?? null;
   const columns = [
     { key: 'run', label: 'run', name: true, get: fullNameOf },
-    { key: 'host', label: 'run by', get: (r) => (r.summary.emulator ? `${r.summary.host}, ${r.summary.emulator.soundness ?? 'sound'}` : r.summary.host ?? null) },
+    { key: 'backend', label: 'backend', get: (r) => (r.summary.emulator ? `${r.summary.backend}, ${r.summary.emulator.validity ?? 'sound'}` : r.summary.backend ?? null) },
     { key: 'seed', label: 'seed', kind: 'number', get: seedOf, cell: (r) => String(seedOf(r) ?? DASH) },
     { key: 'events', label: 'events', kind: 'count', get: engine('events') },
     { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },

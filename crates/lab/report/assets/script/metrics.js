@@ -39,10 +39,10 @@ METRICS.push(
     cell: (run) => (fair('converged_at_ns')(run) == null && fair('jain_final')(run) != null ? 'never' : show('ns', fair('converged_at_ns')(run))) },
   { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', long: 'Packets lost', get: net('drops') },
   { key: 'data_drops', group: 'Network', label: 'of data', kind: 'count', best: 'low', long: 'Data packets lost', get: (run) => run.summary?.network?.drops_by_kind?.data ?? null },
-  { key: 'retransmits', group: 'Network', label: 'resent', kind: 'count', best: 'low', long: 'Packets retransmitted', get: net('retransmits') },
+  { key: 'retransmits', group: 'Network', label: 'retransmits', kind: 'count', best: 'low', long: 'Packets retransmitted', get: net('retransmits') },
   { key: 'timeouts', group: 'Network', label: 'timeouts', kind: 'count', best: 'low', long: 'Retransmission timeouts', get: net('timeouts') },
   { key: 'marks', group: 'Network', label: 'marks', kind: 'count', long: 'Packets marked by ECN', get: net('ecn_marks') },
-  { key: 'max_queue', group: 'Network', label: 'max queue', kind: 'bytes', best: 'low', long: 'Longest queue', get: net('max_queue_bytes') },
+  { key: 'max_queue', group: 'Network', label: 'max queue', kind: 'bytes', best: 'low', long: 'Maximum queue', get: net('max_queue_bytes') },
 );
 // What few runs have gets a column only where some run has it.
 if (runs.some((run) => net('trims')(run))) {

@@ -43,15 +43,15 @@ function drawResults(body) {
     body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
   }
   for (const line of report.conditions || []) body.append(el('p', { class: 'lead', 'data-testid': 'condition' }, line));
-  const acted = runs.map((r) => [r, r.summary?.law]).filter(([, law]) => law && law.acted && typeof law.acted === 'object');
-  if (acted.length) {
-    const keys = [...new Set(acted.flatMap(([, law]) => Object.keys(law.acted)))].filter((k) => acted.some(([, law]) => Number.isFinite(law.acted[k])));
+  const rows = runs.map((r) => [r, r.summary?.law]).filter(([, law]) => law && law.actions && typeof law.actions === 'object');
+  if (rows.length) {
+    const keys = [...new Set(rows.flatMap(([, law]) => Object.keys(law.actions)))].filter((k) => rows.some(([, law]) => Number.isFinite(law.actions[k])));
     const cols = [
       { key: 'run', label: 'run', name: true, get: ([r]) => fullNameOf(r) },
       { key: 'law', label: 'law', get: ([, law]) => law.name ?? null },
-      ...keys.map((k) => ({ key: k, label: k.replace(/_/g, ' '), kind: 'count', get: ([, law]) => law.acted[k] ?? null })),
+      ...keys.map((k) => ({ key: k, label: k.replace(/_/g, ' '), kind: 'count', get: ([, law]) => law.actions[k] ?? null })),
     ];
-    body.append(el('details', {}, el('summary', {}, 'How often each law acted'), scroller('', table(cols, acted, { testid: 'acted-table', caption: 'How often each law acted' }).node)));
+    body.append(el('details', {}, el('summary', {}, 'Actions of each law'), scroller('', table(cols, rows, { testid: 'actions-table', caption: 'Actions of each law' }).node)));
   }
 }
 

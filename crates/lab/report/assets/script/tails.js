@@ -110,9 +110,9 @@ function slowestTables(cls, withSeeds) {
     { key: 'fct', label: 'took', kind: 'ns', get: (f) => f.fct_ns },
     { key: 'slowdown', label: 'slowdown', kind: 'ratio', get: (f) => f.slowdown },
     { key: 'marked', label: 'marked', kind: 'share', get: (f) => f.marked_share },
-    { key: 'resent', label: 'resent', kind: 'share', get: (f) => f.resent_share },
+    { key: 'resent', label: 'retransmits', kind: 'share', get: (f) => f.retransmitted_share },
     { key: 'timeouts', label: 'timeouts', kind: 'count', get: (f) => f.timeouts },
-    { key: 'struck', label: 'adapts', kind: 'count', title: 'Times that an emergency rule of its law acted', get: (f) => f.quick_adapts },
+    { key: 'quick_adapts', label: 'quick adapts', kind: 'count', title: 'Quick Adapt invocations of its law', get: (f) => f.quick_adapts },
   ];
   const said = [];
   if (cls.unfinished) said.push(`${plural(cls.unfinished, 'flow')} did not end and ${cls.unfinished === 1 ? 'is' : 'are'} in none of this. `);

@@ -292,13 +292,13 @@ section-traces,section-links,section-scenario,section-replay'",
 fn the_host_is_named(browser: &mut Browser) -> TestOutcome {
     let mut data = sample::mixed();
     data.runs.truncate(2);
-    data.runs.iter_mut().for_each(|run| run.summary["host"] = json!("simulator"));
+    data.runs.iter_mut().for_each(|run| run.summary["backend"] = json!("simulator"));
     let mut page = open(browser, "simulated", &data, "light")?;
     page.check("one host", "document.querySelector('.facts').textContent.includes('run by the simulator')")?;
     page.check("no other", "!document.querySelector('.facts').textContent.includes('emulator')")?;
     page.close()?;
 
-    data.runs[1].summary["host"] = json!("emulator");
+    data.runs[1].summary["backend"] = json!("emulator");
     let mut page = open(browser, "both", &data, "light")?;
     let both = "the simulator and the emulator, with real packets";
     page.check("both", &format!("document.querySelector('.facts').textContent.includes('{both}')"))?;

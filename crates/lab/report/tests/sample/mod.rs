@@ -272,9 +272,9 @@ pub(crate) fn tails() -> ReportData {
         ("slowdown", "number"),
         ("size", "bytes"),
         ("completion time, base round trips", "number"),
-        ("payload that was marked", "share"),
-        ("times that it was cut on congestion", "number"),
-        ("times that its emergency rule acted", "number"),
+        ("ECN-marked payload", "share"),
+        ("cuts on congestion", "number"),
+        ("Quick Adapts", "number"),
         ("concurrent inter flows, same receiver", "number"),
     ]
     .map(|(label, kind)| Counted { label: label.into(), kind: kind.into() })
@@ -327,7 +327,7 @@ pub(crate) fn tails() -> ReportData {
                 fct_ns: 12_345_678.0 / f64::from(rank + 1),
                 slowdown: p99 * (2.0 - f64::from(rank) / 5.0),
                 marked_share: 0.31,
-                resent_share: 0.002,
+                retransmitted_share: 0.002,
                 timeouts: rank.into(),
                 quick_adapts: 1,
             };
@@ -578,7 +578,7 @@ fn summary(scheme: usize, flow_count: usize, end_ns: f64) -> Value {
         "fairness": { "jain_mean": ([0.982, 0.871, 0.742][scheme]), "jain_final": ([0.998, 0.964, 0.781][scheme]), "converged_at_ns": converged },
         "law": {
             "name": (["unocc", "gemini", "mprdma + bbr"][scheme]),
-            "acted": { "increases": ([91_022, 60_113, 71_002][scheme]), "cuts": ([4_410, 2_212, 1_190][scheme]), "quick_adapts": ([8, 0, 0][scheme]) }
+            "actions": { "increases": ([91_022, 60_113, 71_002][scheme]), "cuts": ([4_410, 2_212, 1_190][scheme]), "quick_adapts": ([8, 0, 0][scheme]) }
         },
         "engine": { "events": 8_112_034u64, "wall_s": 0.41, "cpu_s": 0.4, "threads": 1, "packet_hops_per_s": 38.1e6, "peak_rss_bytes": 41_222_144u64 }
     })

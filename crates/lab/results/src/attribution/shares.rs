@@ -550,13 +550,15 @@ impl Cuts {
         };
         for event in &logged.log.sender {
             let Some(view) = event.view else { continue };
-            let acted = view.acted;
-            if acted.loss_cuts > before.loss_cuts {
+            let actions = view.actions;
+            if actions.loss_cuts > before.loss_cuts {
                 cuts.push((event.time, LastCut::Loss { lost: lost_by(event.time) }));
-            } else if acted.cuts + acted.quick_adapts > before.cuts + before.quick_adapts {
+            } else if actions.cuts + actions.quick_adapts + actions.probe_rtts
+                > before.cuts + before.quick_adapts + before.probe_rtts
+            {
                 cuts.push((event.time, LastCut::Congestion));
             }
-            before = acted;
+            before = actions;
         }
         Self(cuts)
     }

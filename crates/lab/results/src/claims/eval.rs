@@ -287,7 +287,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<DimensionedValue, EvalEr
             })
         }
         Subject::Credits(key) => Ok(DimensionedValue::count(credits(&summary.credits, *key))),
-        Subject::Law(key) => Ok(DimensionedValue::count(acted(&summary.law.acted, *key))),
+        Subject::Law(key) => Ok(DimensionedValue::count(actions(&summary.law.actions, *key))),
         Subject::Flows { window, key } => {
             let (_, _, rates) = at_hand("flows")?;
             let got: Vec<u64> = got_in(rates, *window).into_values().collect();
@@ -426,7 +426,7 @@ fn total(network: &NetworkTotals, key: NetworkKey) -> Option<DimensionedValue> {
         NetworkKey::Cnps => DimensionedValue::count(network.cnps),
         NetworkKey::ParityPackets => DimensionedValue::count(network.parity_packets),
         NetworkKey::RecoveredBlocks => DimensionedValue::count(network.recovered_blocks),
-        NetworkKey::Held => DimensionedValue::ns(network.held_ns as f64),
+        NetworkKey::Held => DimensionedValue::ns(network.on_ramp_hold_ns as f64),
         NetworkKey::HeadroomDrops => DimensionedValue::count(network.headroom_drops),
         NetworkKey::Messages => DimensionedValue::count(network.messages),
         NetworkKey::MaxBuffer => DimensionedValue::bytes(network.max_buffer_bytes as f64),
@@ -457,12 +457,13 @@ fn credits(credits: &Credits, key: CreditsKey) -> u64 {
     }
 }
 
-fn acted(actions: &Actions, key: LawKey) -> u64 {
+fn actions(actions: &Actions, key: LawKey) -> u64 {
     match key {
         LawKey::Increases => actions.increases,
         LawKey::Cuts => actions.cuts,
         LawKey::LossCuts => actions.loss_cuts,
         LawKey::QuickAdapts => actions.quick_adapts,
+        LawKey::ProbeRtts => actions.probe_rtts,
         LawKey::Holds => actions.holds,
         LawKey::Credits => actions.credits,
     }

@@ -290,7 +290,7 @@ fn samples_are_chosen_by_time() {
         flow,
         sent_bytes: 0,
         delivered_bytes,
-        window_bytes: None,
+        cwnd_bytes: None,
         srtt_ns: 0,
     };
     let rows = (0..6).flat_map(|ms| {
@@ -651,7 +651,7 @@ fn runs_that_no_seed_changes_are_deterministic() {
             .map(|seed: usize| {
                 let mut results = runs();
                 for run in &mut results {
-                    (run.summary.seed, run.summary.law.acted.cuts) = (seed as u64, cuts[seed]);
+                    (run.summary.seed, run.summary.law.actions.cuts) = (seed as u64, cuts[seed]);
                     run.summary.engine.wall_s = seed as f64;
                 }
                 results

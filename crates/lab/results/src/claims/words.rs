@@ -168,6 +168,7 @@ words! {
         Cuts = "cuts",
         LossCuts = "loss_cuts",
         QuickAdapts = "quick_adapts",
+        ProbeRtts = "probe_rtts",
         Holds = "holds",
         Credits = "credits",
     }

@@ -512,7 +512,7 @@ mod tests {
         let scratch = TestbedDir::new("pauses");
         let mut run = testbed::results();
         run.pauses.names.push("a>b".into());
-        run.pauses.rows.push(crate::tables::PauseRow { from_ns: 1, until_ns: 7, port: 0 });
+        run.pauses.rows.push(crate::tables::PauseRow { start_ns: 1, end_ns: 7, port: 0 });
         let target = scratch.path().join("run");
         write_run(&target, &run);
         assert!(scratch.names("run").iter().any(|name| name == PAUSES));

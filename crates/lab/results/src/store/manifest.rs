@@ -56,7 +56,7 @@ pub struct Manifest {
     pub without: Vec<String>,
     /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
-    pub host: BackendKind,
+    pub backend: BackendKind,
     /// The point in a grid.
     pub point: Ordered<Value>,
     /// First columns of its tables. Empty in manifests of earlier versions.
@@ -129,7 +129,7 @@ impl Manifest {
             run: info.run.clone(),
             label: info.label.clone(),
             without: info.without.clone(),
-            host: info.host(),
+            backend: info.backend(),
             point: Ordered(info.point.clone()),
             columns: info.columns.points.clone(),
             traces: info.columns.traces.clone(),

@@ -34,7 +34,7 @@ pub fn summary_table(runs: &[SummaryRow<'_>]) -> std::io::Result<Vec<u8>> {
 
 /// Parts of a summary that are no numbers of the run: they name it, are lists, or differ between repetitions.
 const LEFT_OUT: [&str; 10] =
-    ["schema", "scenario", "run", "label", "point", "host", "seed", "engine", "warnings", "notes"];
+    ["schema", "scenario", "run", "label", "point", "backend", "seed", "engine", "warnings", "notes"];
 
 /// The table. Numbers are called as in `summary.json`, with dots: `flows.inter.fct_ns.p99`. A run that lacks one has none.
 pub(crate) fn summaries(runs: &[SummaryRow<'_>]) -> DataFrame {

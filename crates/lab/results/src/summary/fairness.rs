@@ -156,7 +156,7 @@ mod tests {
                         flow,
                         sent_bytes: bytes,
                         delivered_bytes: bytes,
-                        window_bytes: None,
+                        cwnd_bytes: None,
                         srtt_ns: 1,
                     });
                 }

@@ -28,7 +28,7 @@ pub(super) fn is_broken(warning: &str) -> bool {
 /// The identities that a run breaks, a line each.
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
     let mut said: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
-    if info.host() == BackendKind::Simulator {
+    if info.backend() == BackendKind::Simulator {
         said.extend(experiment::broken_identities(setup, outcome));
         said.extend(slowdowns(flows));
     }

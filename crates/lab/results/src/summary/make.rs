@@ -25,12 +25,12 @@ pub fn summarise(
 ) -> Summary {
     let ended = outcome.ended;
     let law = law_totals(flows, outcome);
-    let acted: Vec<Actions> = law.by_law.0.iter().map(|&(_, acted)| acted).collect();
+    let actions: Vec<Actions> = law.by_law.0.iter().map(|&(_, actions)| actions).collect();
     let mut warnings = identities::broken(info, setup, outcome, flows);
     warnings.extend(info.emulator.iter().filter_map(|it| it.bottleneck.clone()));
-    let doubts = info.emulator.iter().filter(|it| !it.doubts.is_empty());
-    warnings.extend(doubts.map(|it| format!("doubtful: {}", it.doubts.join("; "))));
-    warnings.extend(warnings::warnings(info, setup, outcome, flows, &acted));
+    let caveats = info.emulator.iter().filter(|it| !it.caveats.is_empty());
+    warnings.extend(caveats.map(|it| format!("questionable: {}", it.caveats.join("; "))));
+    warnings.extend(warnings::warnings(info, setup, outcome, flows, &actions));
     warnings.extend(info.warnings.iter().cloned());
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
     let hops = outcome.engine.packet_hops;
@@ -46,9 +46,9 @@ pub fn summarise(
         run: info.run.clone(),
         label: info.label.clone(),
         point: Ordered(info.point.clone()),
-        host: info.host(),
+        backend: info.backend(),
         seed: setup.seed,
-        ended_ns: stats::ns(ended.ps()),
+        end_ns: stats::ns(ended.ps()),
         conditions: info.conditions.clone(),
         flows: Flows {
             all: cell(flows, ended, |_| true),
@@ -123,8 +123,8 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
     let mut by_law = vec![Actions::default(); flows.laws.len()];
     let mut all = Actions::default();
     for row in &flows.rows {
-        all.add(&row.acted);
-        by_law[row.law as usize].add(&row.acted);
+        all.add(&row.actions);
+        by_law[row.law as usize].add(&row.actions);
     }
     for row in &flows.rows {
         let flow = &outcome.flows[row.flow as usize];
@@ -132,7 +132,7 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
         by_law[row.law as usize].credits += flow.credits.used;
     }
     let by_law = flows.laws.iter().cloned().zip(by_law).collect();
-    LawTotals { name: flows.laws.join("+"), acted: all, by_law: Ordered(by_law) }
+    LawTotals { name: flows.laws.join("+"), actions: all, by_law: Ordered(by_law) }
 }
 
 #[cfg(test)]
@@ -160,9 +160,9 @@ mod tests {
             "run",
             "label",
             "point",
-            "host",
+            "backend",
             "seed",
-            "ended_ns",
+            "end_ns",
             "conditions",
             "flows",
             "requests",
@@ -208,7 +208,7 @@ mod tests {
             "cnps",
             "parity_packets",
             "recovered_blocks",
-            "held_ns",
+            "on_ramp_hold_ns",
             "max_queue_bytes",
             "max_buffer_bytes",
             "headroom_drops",
@@ -246,11 +246,11 @@ mod tests {
             (keys(&json["predicts"]), keys(&json["predicts"]["owd"])),
             (vec!["owd", "rtt"], vec!["packets", "r"])
         );
-        assert_eq!(keys(&json["law"]), ["name", "acted", "by_law"]);
+        assert_eq!(keys(&json["law"]), ["name", "actions", "by_law"]);
         let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
         assert_eq!(keys(&json["engine"]), engine);
         assert_eq!(json["schema"], 1);
-        assert_eq!((&json["host"], &json["emulator"]), (&Value::from("simulator"), &Value::Null));
+        assert_eq!((&json["backend"], &json["emulator"]), (&Value::from("simulator"), &Value::Null));
         let back: Summary = serde_json::from_str(&summary.to_json()).unwrap();
         assert_eq!(back, summary);
     }
@@ -259,14 +259,14 @@ mod tests {
     fn an_emulated_run_says_so_and_what_was_in_its_way() {
         let (mut info, setup, mut outcome) = testbed::one_flow();
         // The kernel does not report how often a law acted, so a count of zero does not mean inaction.
-        outcome.flows[0].acted = laws::LawActions::default();
+        outcome.flows[0].actions = laws::LawActions::default();
         outcome.flows[0].delivered = units::Bytes::new(1 << 40);
         info.laws.fill("cubic".into());
         info.emulator = Some(crate::Emulator { bottleneck: Some("the router was late".into()), ..Default::default() });
         let results = testbed::results_of(&info, &setup, &outcome);
         assert_eq!(results.summary.warnings, ["the router was late"]);
         assert_eq!(
-            (results.summary.host, results.manifest.host),
+            (results.summary.backend, results.manifest.backend),
             (crate::BackendKind::Emulator, crate::BackendKind::Emulator)
         );
         let json: Value = serde_json::from_str(&results.summary.to_json()).unwrap();
@@ -275,29 +275,29 @@ mod tests {
             "lateness_p99_ns",
             "lateness_max_ns",
             "cpu_share",
-            "real_time",
+            "sched_realtime",
             "stack",
             "congestion",
             "command",
-            "soundness",
+            "validity",
             "bottleneck",
-            "doubts",
+            "caveats",
             "cpu_pressure",
             "cgroup_cpu_pressure",
             "thread_wait",
             "thread_wait_mean_ns",
             "router_wait",
-            "stolen",
+            "cpu_steal",
             "stalled",
         ];
         assert_eq!(keys(&json["emulator"]), emulator);
         // Results from before there was a choice are read as simulated ones.
         let mut old: Value = serde_json::from_str(&testbed::results().summary.to_json()).unwrap();
-        for key in ["host", "emulator", "predicts", "notes"] {
+        for key in ["backend", "emulator", "predicts", "notes"] {
             old.as_object_mut().unwrap().remove(key);
         }
         let old: Summary = serde_json::from_value(old).unwrap();
-        assert_eq!((old.host, old.emulator), (crate::BackendKind::Simulator, None));
+        assert_eq!((old.backend, old.emulator), (crate::BackendKind::Simulator, None));
     }
 
     /// From the schedule's start to its last completion; a flow that is open leaves it open.
@@ -350,8 +350,8 @@ mod tests {
         assert!(summary.flows.all.slowdown.p50 >= Some(1.0));
         assert!(summary.network.links.iter().all(|link| link.utilisation <= 1.0 && link.packets > 0));
         assert_eq!(summary.law.name, "dctcp+gemini");
-        let total: u64 = summary.law.by_law.iter().map(|(_, acted)| acted.increases).sum();
-        assert_eq!(summary.law.acted.increases, total);
+        let total: u64 = summary.law.by_law.iter().map(|(_, actions)| actions.increases).sum();
+        assert_eq!(summary.law.actions.increases, total);
         assert!(total > 0);
     }
 
@@ -359,7 +359,7 @@ mod tests {
     fn silence_and_early_ends_are_warned_of() {
         let (info, mut setup, mut outcome) = testbed::two_datacenters();
         for flow in &mut outcome.flows {
-            flow.acted = laws::LawActions::default();
+            flow.actions = laws::LawActions::default();
         }
         outcome.flows[0].completed = Time::NEVER;
         outcome.flows[1].started = Time::NEVER;
@@ -384,7 +384,7 @@ mod tests {
         let all = testbed::results_of(&info, &setup, &outcome);
         for flow in [1, 4] {
             (outcome.flows[flow].started, outcome.flows[flow].completed) = (Time::NEVER, Time::NEVER);
-            outcome.flows[flow].acted = laws::LawActions::default();
+            outcome.flows[flow].actions = laws::LawActions::default();
         }
         info.open_ended = std::iter::once(0..3).collect();
         let run = testbed::results_of(&info, &setup, &outcome);

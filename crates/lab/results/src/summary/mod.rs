@@ -48,11 +48,11 @@ pub struct Summary {
     pub point: Ordered<Value>,
     /// The backend that ran it; absent in results of versions with one backend.
     #[serde(default)]
-    pub host: BackendKind,
+    pub backend: BackendKind,
     /// The seed, on which everything random depended.
     pub seed: u64,
     /// The run's own time at the end: the last completion, or the stop.
-    pub ended_ns: f64,
+    pub end_ns: f64,
     /// Conditions that the scenario and the scheme set; empty in results of earlier versions.
     #[serde(default)]
     pub conditions: Conditions,
@@ -223,7 +223,7 @@ pub struct NetworkTotals {
     pub recovered_blocks: u64,
     /// For how long flows were held at the edge, all together.
     #[serde(default)]
-    pub held_ns: u64,
+    pub on_ramp_hold_ns: u64,
     /// The longest queue of any port.
     pub max_queue_bytes: u64,
     /// The most that a shared buffer held.
@@ -401,7 +401,7 @@ pub struct LawTotals {
     /// The laws' names, joined by `+`.
     pub name: String,
     /// The sum over all laws.
-    pub acted: Actions,
+    pub actions: Actions,
     /// The actions of each law.
     pub by_law: Ordered<Actions>,
 }
@@ -415,8 +415,10 @@ pub struct Actions {
     pub cuts: u64,
     /// They were cut on loss or timeout.
     pub loss_cuts: u64,
-    /// Emergency rules were invoked.
+    /// Quick Adapt was invoked.
     pub quick_adapts: u64,
+    /// `ProbeRTT` began (BBR).
+    pub probe_rtts: u64,
     /// Packets were held back.
     pub holds: u64,
     /// Credits were used.
@@ -430,11 +432,12 @@ impl Actions {
     }
 
     fn add(&mut self, other: &laws::LawActions) {
-        let laws::LawActions { increases, cuts, loss_cuts, quick_adapts } = other;
+        let laws::LawActions { increases, cuts, loss_cuts, quick_adapts, probe_rtts } = other;
         self.increases += increases;
         self.cuts += cuts;
         self.loss_cuts += loss_cuts;
         self.quick_adapts += quick_adapts;
+        self.probe_rtts += probe_rtts;
     }
 }
 

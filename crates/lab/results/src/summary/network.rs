@@ -45,7 +45,7 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         cnps: outcome.flows.iter().map(|flow| flow.stats.cnps).sum(),
         parity_packets: outcome.flows.iter().map(|flow| flow.stats.parity).sum(),
         recovered_blocks: outcome.flows.iter().map(|flow| flow.stats.recovered).sum(),
-        held_ns: ns(outcome.flows.iter().map(|flow| flow.stats.held)),
+        on_ramp_hold_ns: ns(outcome.flows.iter().map(|flow| flow.stats.held)),
         max_queue_bytes: outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap_or(0),
         max_buffer_bytes: outcome.switches.iter().map(|switch| switch.max_buffer.get()).max().unwrap_or(0),
         headroom_drops: outcome.switches.iter().map(|switch| switch.headroom_drops).sum(),
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(totals.pfc_pauses_by_tier.get("core"), Some(&5));
         assert_eq!(totals.pfc_pause_ns_by_tier.get("nic"), Some(&3));
         assert!((totals.host_pause_ns * setup.network.hosts().len() as f64 - 3.0).abs() < 1e-9);
-        assert_eq!((totals.nacks, totals.cnps, totals.held_ns), (3, 9, 2_000));
+        assert_eq!((totals.nacks, totals.cnps, totals.on_ramp_hold_ns), (3, 9, 2_000));
         assert_eq!((totals.parity_packets, totals.recovered_blocks), (42, 5));
         assert_eq!((totals.max_buffer_bytes, totals.headroom_drops, totals.messages), (300, 4, 21));
         assert_eq!(totals.deadlock, [setup.network.link_name(LinkId(core as u32))]);

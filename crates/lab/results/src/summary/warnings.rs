@@ -25,9 +25,9 @@ pub(crate) fn warnings(
 ) -> Vec<String> {
     let mut messages = Vec::new();
     // The kernel does not report how often its law acted.
-    let by_law = if info.host() == BackendKind::Emulator { &[] } else { by_law };
-    for (law, (name, acted)) in flows.laws.iter().zip(by_law).enumerate() {
-        if !acted.none() || PASSIVE.contains(&name.as_str()) {
+    let by_law = if info.backend() == BackendKind::Emulator { &[] } else { by_law };
+    for (law, (name, actions)) in flows.laws.iter().zip(by_law).enumerate() {
+        if !actions.none() || PASSIVE.contains(&name.as_str()) {
             continue;
         }
         let tried = flows.rows.iter().filter(|row| row.law as usize == law && row.delivered > bdp(setup, row)).count();
@@ -38,7 +38,7 @@ pub(crate) fn warnings(
             ));
         }
     }
-    if info.host() == BackendKind::Simulator {
+    if info.backend() == BackendKind::Simulator {
         messages.extend(never_cut(info, setup, flows));
         messages.extend(silent_mechanisms(setup, outcome));
     }
@@ -100,9 +100,12 @@ fn never_cut(info: &RunInfo, setup: &Setup, flows: &FlowTable) -> Vec<String> {
         };
         for (number, name) in (0u32..).zip(&flows.laws) {
             let rows = || of_class().filter(|row| row.law == number);
-            let grew = rows().any(|row| row.acted.increases > 0);
+            let grew = rows().any(|row| row.actions.increases > 0);
             let all_rows = || flows.rows.iter().filter(|row| row.class == class && row.law == number);
-            let cut = |row: &FlowRow| row.acted.cuts + row.acted.loss_cuts + row.acted.quick_adapts > 0;
+            let cut = |row: &FlowRow| {
+                let laws::LawActions { cuts, loss_cuts, quick_adapts, probe_rtts, .. } = row.actions;
+                cuts + loss_cuts + quick_adapts + probe_rtts > 0
+            };
             let carried = bytes(Some(number));
             if PASSIVE.contains(&name.as_str()) || !grew || all_rows().any(cut) || carried <= all / DECISIVE {
                 continue;
@@ -205,7 +208,7 @@ fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
 
 /// Returns facts worth noting that are no reason to doubt the numbers.
 pub(crate) fn notes(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Vec<String> {
-    let quiet = info.host() == BackendKind::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
+    let quiet = info.backend() == BackendKind::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
     let message = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
     quiet.then(|| message.to_owned()).into_iter().collect()
 }
@@ -379,8 +382,8 @@ mod tests {
         let class = crate::conditions::ClassConditions::of(begin(15_000), begin(15_000));
         info.conditions.classes = crate::Ordered(vec![("inter".into(), class)]);
         for flow in &mut outcome.flows {
-            (flow.acted.cuts, flow.acted.loss_cuts, flow.acted.quick_adapts) = (0, 0, 0);
-            flow.acted.increases = 5;
+            flow.actions = laws::LawActions { increases: flow.actions.increases, ..Default::default() };
+            flow.actions.increases = 5;
             flow.delivered = Bytes::new(10_000_000);
         }
         let message = |info: &RunInfo, outcome: &Outcome| {
@@ -398,13 +401,13 @@ mod tests {
             inter.collect::<Vec<_>>().into_iter().for_each(|flow| change(&mut other.flows[flow]));
             message(&info, &other)
         };
-        assert!(changed(&|flow| flow.acted.loss_cuts = 1).is_empty());
+        assert!(changed(&|flow| flow.actions.loss_cuts = 1).is_empty());
         // A flow that was cut and did not end was cut.
         let mut open = outcome.clone();
         let inter = (0..open.flows.len()).find(|&flow| info.classes[flow] == Class::Inter).unwrap();
-        (open.flows[inter].acted.cuts, open.flows[inter].completed) = (1, units::Time::NEVER);
+        (open.flows[inter].actions.cuts, open.flows[inter].completed) = (1, units::Time::NEVER);
         assert!(message(&info, &open).is_empty());
-        assert!(changed(&|flow| flow.acted.increases = 0).is_empty());
+        assert!(changed(&|flow| flow.actions.increases = 0).is_empty());
         assert!(changed(&|flow| flow.completed = flow.started + Span::from_ns(1)).is_empty());
         assert!(changed(&|flow| flow.delivered = Bytes::new(10_000)).is_empty(), "less than a BDP");
         info.conditions.classes = crate::Ordered::default();

@@ -50,7 +50,7 @@ pub struct FlowRow {
     /// The sender's counters.
     pub stats: FlowStats,
     /// The numbers of its law's actions.
-    pub acted: LawActions,
+    pub actions: LawActions,
 }
 
 impl FlowRow {
@@ -71,7 +71,7 @@ impl FlowRow {
     }
 
     /// Returns the share of the packets sent that were retransmissions: 0 to 1.
-    pub fn resent_share(&self) -> f64 {
+    pub fn retransmitted_share(&self) -> f64 {
         share(self.stats.retransmits, self.stats.packets_sent)
     }
 }
@@ -180,7 +180,7 @@ impl FlowTable {
                 base_rtt: setup.paths(spec.src, spec.dst, payload).base_rtt,
                 delivered: flow_outcome.delivered,
                 stats: flow_outcome.stats,
-                acted: flow_outcome.acted,
+                actions: flow_outcome.actions,
             });
         }
         Ok(table)
@@ -216,7 +216,7 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 31] = [
+        let columns: [(&str, Column); 32] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
@@ -233,7 +233,7 @@ impl FlowTable {
             ("slowdown", Column::OptReal(rows().map(FlowRow::slowdown).collect())),
             ("base_rtt_ns", ns(|row| row.base_rtt)),
             ("delivered_bytes", count(|row| row.delivered.get())),
-            ("marked_bytes", count(|row| row.stats.marked.get())),
+            ("ecn_marked_bytes", count(|row| row.stats.marked.get())),
             ("packets", count(|row| row.stats.packets_sent)),
             ("retransmits", count(|row| row.stats.retransmits)),
             ("timeouts", count(|row| row.stats.timeouts.into())),
@@ -241,13 +241,14 @@ impl FlowTable {
             ("spurious", count(|row| row.stats.spurious)),
             ("nacks", count(|row| row.stats.nacks.into())),
             ("cnps", count(|row| row.stats.cnps)),
-            ("held_ns", ns(|row| row.stats.held)),
+            ("on_ramp_hold_ns", ns(|row| row.stats.held)),
             ("parity_packets", count(|row| row.stats.parity)),
             ("recovered_blocks", count(|row| row.stats.recovered)),
-            ("increases", count(|row| row.acted.increases)),
-            ("cuts", count(|row| row.acted.cuts)),
-            ("loss_cuts", count(|row| row.acted.loss_cuts)),
-            ("quick_adapts", count(|row| row.acted.quick_adapts)),
+            ("increases", count(|row| row.actions.increases)),
+            ("cuts", count(|row| row.actions.cuts)),
+            ("loss_cuts", count(|row| row.actions.loss_cuts)),
+            ("quick_adapts", count(|row| row.actions.quick_adapts)),
+            ("probe_rtts", count(|row| row.actions.probe_rtts)),
         ];
         DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
@@ -264,7 +265,7 @@ impl FlowTable {
         let (start, fct) = (take.opt_ps("start_ns")?, take.opt_ps("fct_ns")?);
         let (ideal, base_rtt) = (take.opt_ps("ideal_ns")?, take.opt_ps("base_rtt_ns")?);
         let [size, delivered, marked] =
-            [take.naturals("size_bytes")?, take.naturals("delivered_bytes")?, take.naturals("marked_bytes")?];
+            [take.naturals("size_bytes")?, take.naturals("delivered_bytes")?, take.naturals("ecn_marked_bytes")?];
         let [packets, retransmits, spurious] =
             [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
         let timeouts = take.numbers("timeouts")?;
@@ -274,12 +275,13 @@ impl FlowTable {
         let [parity, recovered] = ["parity_packets", "recovered_blocks"]
             .map(|name| if take.has(name) { take.naturals(name) } else { Ok(vec![0; count]) });
         let (parity, recovered) = (parity?, recovered?);
-        let held = if take.has("held_ns") { take.opt_ps("held_ns")? } else { vec![None; count] };
-        let [increases, cuts, loss_cuts, quick_adapts] = [
+        let held = if take.has("on_ramp_hold_ns") { take.opt_ps("on_ramp_hold_ns")? } else { vec![None; count] };
+        let [increases, cuts, loss_cuts, quick_adapts, probe_rtts] = [
             take.naturals("increases")?,
             take.naturals("cuts")?,
             take.naturals("loss_cuts")?,
             take.naturals("quick_adapts")?,
+            take.naturals("probe_rtts")?,
         ];
         let span = |ps: Option<u64>| Span::from_ps(ps.unwrap_or(0) as i64);
         let number = |column: &str, row: usize, value: Option<u64>| {
@@ -327,11 +329,12 @@ impl FlowTable {
                     parity: parity[row],
                     recovered: recovered[row],
                 },
-                acted: LawActions {
+                actions: LawActions {
                     increases: increases[row],
                     cuts: cuts[row],
                     loss_cuts: loss_cuts[row],
                     quick_adapts: quick_adapts[row],
+                    probe_rtts: probe_rtts[row],
                 },
             });
         }

@@ -28,7 +28,7 @@ pub fn is_column(name: &str) -> bool {
         RateTable::default().frame(),
         SwitchTable::default().frame(),
     ];
-    ["run", "label", "ended_ns"].contains(&name)
+    ["run", "label", "end_ns"].contains(&name)
         || name.starts_with("trace_")
         || tables.iter().any(|table| table.columns.iter().any(|(column, _)| column == name))
 }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn names_of_columns_are_known() {
-        for name in ["size_bytes", "flow", "time_ns", "trace_alpha", "run", "ended_ns"] {
+        for name in ["size_bytes", "flow", "time_ns", "trace_alpha", "run", "end_ns"] {
             assert!(is_column(name), "{name}");
         }
         assert!(!is_column("load") && !is_column("scheme"));

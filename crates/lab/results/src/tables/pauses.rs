@@ -13,9 +13,9 @@ use crate::frame::{Column, DataFrame};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PauseRow {
     /// Its beginning.
-    pub from_ns: u64,
+    pub start_ns: u64,
     /// Time at which all classes ran again, or the run ended.
-    pub until_ns: u64,
+    pub end_ns: u64,
     /// The port, an index into [`PauseTable::names`].
     pub port: u32,
 }
@@ -41,7 +41,7 @@ impl PauseTable {
                 table.names.push(setup.network.link_name(pause.link));
                 table.names.len() as u32 - 1
             });
-            table.rows.push(PauseRow { from_ns: pause.from.ns(), until_ns: pause.until.ns(), port });
+            table.rows.push(PauseRow { start_ns: pause.from.ns(), end_ns: pause.until.ns(), port });
         }
         table
     }
@@ -49,17 +49,17 @@ impl PauseTable {
     pub(crate) fn frame(&self) -> DataFrame {
         let rows = || self.rows.iter();
         let columns: [(&str, Column); 3] = [
-            ("from_ns", ints(rows().map(|row| row.from_ns))),
-            ("until_ns", ints(rows().map(|row| row.until_ns))),
+            ("start_ns", ints(rows().map(|row| row.start_ns))),
+            ("end_ns", ints(rows().map(|row| row.end_ns))),
             ("port", Column::Text(rows().map(|row| self.names[row.port as usize].as_str()).collect())),
         ];
         DataFrame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
 
     pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
-        let mut take = Taker::open(NAME, "from_ns", bytes, path)?;
-        let (from, until, names) = (take.naturals("from_ns")?, take.naturals("until_ns")?, take.texts("port")?);
-        let row = |row: usize| PauseRow { from_ns: from[row], until_ns: until[row], port: names.rows[row] };
+        let mut take = Taker::open(NAME, "start_ns", bytes, path)?;
+        let (from, until, names) = (take.naturals("start_ns")?, take.naturals("end_ns")?, take.texts("port")?);
+        let row = |row: usize| PauseRow { start_ns: from[row], end_ns: until[row], port: names.rows[row] };
         Ok(Self { rows: (0..from.len()).map(row).collect(), names: names.names.clone() })
     }
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let row = |port| PauseRow { from_ns: 3, until_ns: 5 + u64::from(port), port };
+        let row = |port| PauseRow { start_ns: 3, end_ns: 5 + u64::from(port), port };
         let table = PauseTable { names: vec!["a>b".into(), "b>a".into()], rows: vec![row(0), row(1), row(0)] };
         let mut bytes = Vec::new();
         crate::parquet::write(&table.frame(), &mut bytes).unwrap();

@@ -23,7 +23,7 @@ pub struct RateRow {
     /// Payload acknowledged since it began.
     pub delivered_bytes: u64,
     /// The window that its law permits; none if that is unlimited.
-    pub window_bytes: Option<u64>,
+    pub cwnd_bytes: Option<u64>,
     /// The smoothed round trip.
     pub srtt_ns: u64,
 }
@@ -57,7 +57,7 @@ impl RateTable {
             flow: sample.flow.0,
             sent_bytes: sample.sent.get(),
             delivered_bytes: sample.delivered.get(),
-            window_bytes: (sample.window != Bytes::MAX).then(|| sample.window.get()),
+            cwnd_bytes: (sample.window != Bytes::MAX).then(|| sample.window.get()),
             srtt_ns: sample.rtt.unsigned_ps() / 1_000,
         };
         let trace = |&name: &&str| {
@@ -81,7 +81,7 @@ impl RateTable {
             ("flow", ints(rows().map(|row| row.flow.into()))),
             ("sent_bytes", ints(rows().map(|row| row.sent_bytes))),
             ("delivered_bytes", ints(rows().map(|row| row.delivered_bytes))),
-            ("window_bytes", opt_ints(rows().map(|row| row.window_bytes))),
+            ("cwnd_bytes", opt_ints(rows().map(|row| row.cwnd_bytes))),
             ("srtt_ns", ints(rows().map(|row| row.srtt_ns))),
         ];
         let fixed = columns.into_iter().map(|(name, column)| (name.to_owned(), column));
@@ -98,13 +98,13 @@ impl RateTable {
         let mut take = Taker::open(NAME, "time_ns", bytes, path)?;
         let (time, flow) = (take.naturals("time_ns")?, take.numbers("flow")?);
         let (sent, delivered) = (take.naturals("sent_bytes")?, take.naturals("delivered_bytes")?);
-        let (window, srtt) = (take.opt_naturals("window_bytes")?, take.naturals("srtt_ns")?);
+        let (window, srtt) = (take.opt_naturals("cwnd_bytes")?, take.naturals("srtt_ns")?);
         let row = |row: usize| RateRow {
             time_ns: time[row],
             flow: flow[row],
             sent_bytes: sent[row],
             delivered_bytes: delivered[row],
-            window_bytes: window[row],
+            cwnd_bytes: window[row],
             srtt_ns: srtt[row],
         };
         let rows = (0..time.len()).map(row).collect();

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(found[0].laws, ["dctcp"; 2]);
         assert_eq!(found[0].traces, ["alpha_ppm"; 2]);
         assert_eq!(found[1].laws, ["gemini", "cubic"]);
-        for name in ["owd_ns", "held_ns", "factor_ppm", "w_max_bytes"] {
+        for name in ["owd_ns", "on_ramp_hold_ns", "factor_ppm", "w_max_bytes"] {
             assert!(found[1].traces.iter().any(|it| it == name), "{name}");
         }
         // Values that it traces only with the near loop are left out.

@@ -23,7 +23,7 @@ use crate::tree::{Node, Value};
 /// Flows as plain CSV.
 pub(crate) const PLAIN: FileKind = FileKind {
     name: "a list of flows",
-    expected: "expected the header start,from,to,bytes",
+    expected: "expected the header start,src,dst,bytes",
     fits: |file| {
         names_columns(file.first(), &["start", "time", "from", "source", "src", "to", "target", "dst", "bytes"])
     },
@@ -45,7 +45,7 @@ fn names_columns(first: &str, known: &[&str]) -> bool {
 /// Format of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrafficFormat {
-    /// CSV: `start,from,to,bytes`.
+    /// CSV: `start,src,dst,bytes`.
     Flows,
     /// nfdump's CSV.
     Netflow,

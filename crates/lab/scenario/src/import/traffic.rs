@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn names_of_hosts_are_those_hosts() {
-        let flows = "start_s,from,to,bytes\n0,right.host1,left.host0,5\n25,3,0,1MB\n";
+        let flows = "start_s,src,dst,bytes\n0,right.host1,left.host0,5\n25,3,0,1MB\n";
         let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
         assert!(made.toml.contains("{ start = \"0s\", src = 3, dst = 0, size = 5 }"), "{}", made.toml);
         assert!(made.toml.contains("stop = \"36s\"") && made.notes.is_empty(), "{:?}", made.notes);
@@ -200,30 +200,30 @@ mod tests {
 
     #[test]
     fn others_are_placed_as_they_come() {
-        let flows = "start,from,to,bytes\n0us,10.0.0.9,10.0.0.1,5\n1us,10.0.0.7,10.0.0.1,6\n";
+        let flows = "start,src,dst,bytes\n0us,10.0.0.9,10.0.0.1,5\n1us,10.0.0.7,10.0.0.1,6\n";
         let made = import(flows, TrafficFormat::Flows, Some(NET)).unwrap();
         let notes = made.notes.join("\n");
         assert!(notes.contains("10.0.0.9 on left.host0, 10.0.0.1 on left.host1, 10.0.0.7 on right.host0"), "{notes}");
         assert!(made.toml.contains("src = 2, dst = 1, size = 6"), "{}", made.toml);
         // On a network of its own numbers are names.
-        let made = import("start,from,to,bytes\n0us,7,9,5\n", TrafficFormat::Flows, None).unwrap();
+        let made = import("start,src,dst,bytes\n0us,7,9,5\n", TrafficFormat::Flows, None).unwrap();
         assert!(made.notes.join("\n").contains("7 on dc0."), "{:?}", made.notes);
     }
 
     #[test]
     fn mistakes_have_their_line() {
         for (text, base, parts) in [
-            ("start,from,to,bytes\n0us,a,a,5\n", None, ["t.csv:2:1", "`a` sends to itself"]),
-            ("start,from,to,bytes\n0us,a,b,0\n", None, ["t.csv:2:1", "a flow of 0 B"]),
-            ("start,from,to,bytes\n7,a,b,1\n", None, ["t.csv:2:1", "start_us, start_s"]),
-            ("start,from,to,bytes\n7s,a,b,much\n", None, ["t.csv:2:1", "much"]),
-            ("start,from,to,bytes\n", None, ["`t.csv` has no transfer", "at least one"]),
+            ("start,src,dst,bytes\n0us,a,a,5\n", None, ["t.csv:2:1", "`a` sends to itself"]),
+            ("start,src,dst,bytes\n0us,a,b,0\n", None, ["t.csv:2:1", "a flow of 0 B"]),
+            ("start,src,dst,bytes\n7,a,b,1\n", None, ["t.csv:2:1", "start_us, start_s"]),
+            ("start,src,dst,bytes\n7s,a,b,much\n", None, ["t.csv:2:1", "much"]),
+            ("start,src,dst,bytes\n", None, ["`t.csv` has no transfer", "at least one"]),
             (
-                "start,from,to,bytes\n0s,a,b,1\n0s,c,d,1\n0s,e,f,1\n",
+                "start,src,dst,bytes\n0s,a,b,1\n0s,c,d,1\n0s,e,f,1\n",
                 Some(NET),
                 ["6 senders and receivers do not fit", "which has 4 hosts"],
             ),
-            ("root:x:0:0\n", None, ["is not a list of flows", "start,from,to,bytes"]),
+            ("root:x:0:0\n", None, ["is not a list of flows", "start,src,dst,bytes"]),
         ] {
             let error = import(text, TrafficFormat::Flows, base).unwrap_err();
             assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}\n{error}");

@@ -188,7 +188,7 @@ fn an_entry_is_the_imported_scenario() {
     let msccl = format!("<algo name=\"ring\" nchunksperloop=\"2\" ngpus=\"2\">\n{}\n{}\n</algo>\n", gpu(0), gpu(1));
     // As few as are listed inside a scenario, and more than that.
     let row = |flow: u32| format!("{flow},{},{},{}\n", flow % 4, (flow + 1) % 4, 1_000 + flow);
-    let flows = format!("start_ns,from,to,bytes\n{}", (0..1_200).map(row).collect::<String>());
+    let flows = format!("start_ns,src,dst,bytes\n{}", (0..1_200).map(row).collect::<String>());
     let records = "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n2024-02-29 23:59:59,2024-03-01 00:00:02,3.000,10.0.0.1,10.0.0.2,443,5000,TCP,.AP.SF,0,0,10,1500,3,120\n";
     // Without the number of ranks.
     let older = workload().replace("all_gpus: 4 ", "");
@@ -317,12 +317,12 @@ fn mistakes_have_their_place() {
     let folder = ForeignDir::new("mistakes");
     folder.write("a.goal", GOAL.replace("from 1", "from 0"));
     folder.write("good.goal", GOAL);
-    folder.write("a.csv", "start,from,to,bytes\n0us,a,a,5\n");
-    folder.write("few.csv", "start,from,to,bytes\n0us,a,b,5\n0us,c,d,5\n0us,e,f,5\n");
-    folder.write("typo.csv", "start,from,to,bytes\n0us,left.host0,right.host1,5\n0us,left.host0,left.hots1,5\n");
+    folder.write("a.csv", "start,src,dst,bytes\n0us,a,a,5\n");
+    folder.write("few.csv", "start,src,dst,bytes\n0us,a,b,5\n0us,c,d,5\n0us,e,f,5\n");
+    folder.write("typo.csv", "start,src,dst,bytes\n0us,left.host0,right.host1,5\n0us,left.host0,left.hots1,5\n");
     folder.write("a.txt", workload().replace("pp: 1", "pp: 2"));
     folder.write("secret", "root:$y$j9T$abc:20000:0:99999:7:::\n");
-    folder.write("latin.csv", b"start,from,to,bytes\n0us,\xe4,b,5\n");
+    folder.write("latin.csv", b"start,src,dst,bytes\n0us,\xe4,b,5\n");
     folder.write("a.et", [200, 200, 200, 4, 1]);
     for (entry, place, name) in [
         ("format = \"goal\"\nfile = \"a.goal\"", "a.goal:18:1", ""),

@@ -76,7 +76,7 @@ enum CreditRole<L> {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Elsewhere {
     credits: CreditStats,
-    acted: LawActions,
+    actions: LawActions,
     /// Payload received, if the sender is informed only at the end.
     came: Bytes,
 }
@@ -85,7 +85,7 @@ impl Elsewhere {
     /// Adds it to the flow's outcome.
     pub fn add_to(&self, flow: &mut FlowOutcome) {
         flow.credits.add(&self.credits);
-        flow.acted.add(&self.acted);
+        flow.actions.add(&self.actions);
         flow.delivered = flow.delivered.max(self.came);
     }
 }
@@ -396,14 +396,14 @@ impl<L: ControlLaw> PartitionHosts<L> {
 
     /// Adds up the counters of a receiving end.
     fn count(&mut self, flow: u32, answering: &HostAckState<L>) {
-        let (sent, acted) = match &answering.part {
+        let (sent, actions) = match &answering.part {
             CreditRole::Credits(crediting) => crediting.stats(),
             CreditRole::Given(given) => (u64::from(given.got) + u64::from(given.repeated), LawActions::default()),
             CreditRole::Echoes(_) => return,
         };
         let elsewhere = self.elsewhere.entry(flow).or_default();
         elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
-        elsewhere.acted = acted;
+        elsewhere.actions = actions;
     }
 
     /// Ends the receiving ends with the run.

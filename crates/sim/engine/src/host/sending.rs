@@ -273,7 +273,7 @@ impl<L: ControlLaw> Active<L> {
             completed,
             delivered: self.sender.delivered(),
             stats: FlowStats { held, ..*self.sender.stats() },
-            acted: self.sender.acted(),
+            actions: self.sender.actions(),
             credits: self.credit_stats(completed.is_set()),
         }
     }

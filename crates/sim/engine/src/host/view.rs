@@ -20,7 +20,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
             delivered: active.sender.delivered(),
             timeouts,
             retransmits,
-            acted: active.sender.acted(),
+            actions: active.sender.actions(),
         })
     }
 }

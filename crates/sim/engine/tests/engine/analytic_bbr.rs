@@ -95,9 +95,9 @@ const MARGIN_OFF: Setting = ("pacing_margin", ParamValue::Fraction(Frac::ZERO));
 fn bbr_probes_the_round_trip_every_ten_seconds_where_the_queue_is_never_empty() {
     let (rate, rtt, run_time) = (Rate::from_mbps(10), Span::from_ms(100), Span::from_s(45));
     let drained = share(rate, rtt, 1, run_time, &[]);
-    assert_eq!(drained.outcome.flows[0].acted.quick_adapts, 0);
+    assert_eq!(drained.outcome.flows[0].actions.probe_rtts, 0);
     let shared = share(rate, rtt, 1, run_time, &[MARGIN_OFF]);
-    assert_eq!(shared.outcome.flows[0].acted.quick_adapts, 4);
+    assert_eq!(shared.outcome.flows[0].actions.probe_rtts, 4);
     assert!(off(shared.utilisation, 0.97) < 0.015);
     // The probe as the link sees it: it rests for most of 200 ms, a little later each time than ten seconds after the
     // last. Sampled are the second to the fourth.

@@ -84,7 +84,7 @@ fn one_flow_is_over_the_threshold_by_no_more_than_the_lag_allows() {
             let waits = 2.0 * ns(SENDER.tx_time(Bytes::new(64))) + 1.0;
             // A packet's time until the next one leaves, and one for the part of a packet that its last one is.
             let lag = ns(case.back + case.service[0].times(2)) + waits;
-            let (delays, held) = (trace(&outcome, "owd_ns"), trace(&outcome, "held_ns"));
+            let (delays, held) = (trace(&outcome, "owd_ns"), trace(&outcome, "on_ramp_hold_ns"));
             let largest = delays.iter().copied().max().unwrap() as f64;
             // Of the time of a delay and its way back, with a sample's interval at each end: what was sent, and paused.
             let span = ((largest + lag) / 1e3).ceil() as usize + 2;

@@ -48,7 +48,7 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
         assert!(off(measured, theory) < 0.015);
         // A drop-tail peak is a loss, never a timeout.
         assert_eq!(outcome.flows[0].stats.timeouts, 0);
-        assert!(outcome.flows[0].acted.loss_cuts > 5);
+        assert!(outcome.flows[0].actions.loss_cuts > 5);
         if share >= 1.0 {
             let queue = QueueSamples::of(&outcome, bottleneck(&setup.network), Time::ZERO + rtt.times(800));
             assert!(queue.busy() > 0.999);
@@ -119,7 +119,7 @@ fn newreno_under_random_loss_has_mathis_window() {
             let base = setup.paths(HostId(host), HostId(3 + host), 4_096).base_rtt;
             let window = rate * seconds(base) / 8.0 / PAYLOAD;
             let end = &outcome.flows[host as usize];
-            let p = end.acted.loss_cuts as f64 / end.stats.packets_sent as f64;
+            let p = end.actions.loss_cuts as f64 / end.stats.packets_sent as f64;
             println!("loss {ppm} ppm, {base}: W {window:.2}, theory {:.2}, {:?}", 1.31 / p.sqrt(), end.stats);
             assert!(off(window, 1.31 / p.sqrt()) < 0.08);
             assert_eq!(end.stats.timeouts, 0);
@@ -195,7 +195,7 @@ fn unequal_round_trips_share_by_their_squares_and_cuts() {
     for r in [2, 4] {
         let Rivals { outcome, rates, wait } =
             rivals(LawKind::NewReno, Signal::Drops, &[Span::from_ms(2), Span::from_ms(2 * r)], Span::from_s(25));
-        let cuts = [0, 1].map(|flow: usize| outcome.flows[flow].acted.loss_cuts as f64);
+        let cuts = [0, 1].map(|flow: usize| outcome.flows[flow].actions.loss_cuts as f64);
         let theory = ((0.002 * r as f64 + wait) / (0.002 + wait)).powi(2) * cuts[1] / cuts[0];
         let share = rates[0] / rates[1];
         println!("RTT ratio {r}: share {share:.2}, theory {theory:.2}, cuts {cuts:?}, queue {:.2} ms", wait * 1e3);

@@ -191,7 +191,7 @@ impl TwoGroups {
 
     // Cuts of the long flows over those of the short ones.
     fn cuts(&self) -> f64 {
-        let sum = |flows: std::ops::Range<usize>| flows.map(|f| self.outcome.flows[f].acted.cuts as f64).sum::<f64>();
+        let sum = |flows: std::ops::Range<usize>| flows.map(|f| self.outcome.flows[f].actions.cuts as f64).sum::<f64>();
         sum(4..8) / sum(0..4)
     }
 }

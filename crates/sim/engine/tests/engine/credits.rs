@@ -238,7 +238,7 @@ fn parts_of_flashpass_are_switched_off() {
     let (with, queue) = three(LawKind::FlashPass, &plain);
     assert_eq!((data_drops(&with), sum(&with, |it| it.credits.late)), (0, 0));
     assert!(queue <= waits(3) * PACKET, "{queue}");
-    assert!(sum(&with, |it| it.credits.over_provisioned) > 0 && sum(&with, |it| it.acted.cuts) > 0);
+    assert!(sum(&with, |it| it.credits.over_provisioned) > 0 && sum(&with, |it| it.actions.cuts) > 0);
     assert_eq!(sum(&with, |it| it.credits.unscheduled), 0);
 
     // All emulation packets are ordinary.
@@ -246,7 +246,7 @@ fn parts_of_flashpass_are_switched_off() {
     assert_eq!(sum(&ordinary, |it| it.credits.over_provisioned), 0);
 
     let (uncontrolled, _) = three(LawKind::FlashPass, &[plain[0], switch("feedback", false)]);
-    assert_eq!(sum(&uncontrolled, |it| it.acted.cuts + it.acted.increases), 0);
+    assert_eq!(sum(&uncontrolled, |it| it.actions.cuts + it.actions.increases), 0);
     assert!(sum(&uncontrolled, |it| it.credits.sent) > sum(&with, |it| it.credits.sent));
 
     // One echo per credit: more packets back from the receiver, which has the last host's NIC.

@@ -303,7 +303,7 @@ fn what_is_held_waits_in_the_small_queue() {
     assert!(with.flows.iter().all(|flow| flow.stats.held > Span::ZERO));
     assert!(highest > Span::from_us(100), "{highest}");
     assert_eq!(trace(&with, "hold_until_ns").len(), with.flow_samples.len());
-    assert!(trace(&with, "held_ns").is_sorted());
+    assert!(trace(&with, "on_ramp_hold_ns").is_sorted());
 }
 
 /// Two long flows fill a NIC when a flow of eight packets begins. In turn each of its packets waits for one of both. If

@@ -288,7 +288,7 @@ fn dcqcn_is_told_and_woken() {
     for flow in &told.flows {
         let intervals = flow.completed.since(flow.started).unsigned_ps() / 50_000_000 + 1;
         assert!((2..=intervals).contains(&flow.stats.cnps), "{flow:?}");
-        assert!(flow.acted.cuts > 0 && flow.acted.increases > 0, "{flow:?}");
+        assert!(flow.actions.cuts > 0 && flow.actions.increases > 0, "{flow:?}");
     }
     let queue = |outcome: &experiment::Outcome| outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap();
     assert!(queue(&told) < queue(&deaf) / 2);

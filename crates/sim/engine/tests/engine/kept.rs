@@ -57,7 +57,7 @@ fn a_kept_connection_keeps_its_window() {
 #[test]
 fn what_a_law_did_is_each_flow_s_own() {
     let outcome = run(&far(&[(0, 1_000), (1_000, 200)], true), LawKind::NewReno, &[]);
-    let increases: Vec<u64> = outcome.flows.iter().map(|flow| flow.acted.increases).collect();
+    let increases: Vec<u64> = outcome.flows.iter().map(|flow| flow.actions.increases).collect();
     // All acknowledged bytes of the first flow, except those that arrived while it had no data left to send; at most all of
     // the other.
     assert!((400..=1_000).contains(&increases[0]) && increases[1] <= 200, "{increases:?}");

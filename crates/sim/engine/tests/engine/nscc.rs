@@ -93,7 +93,7 @@ fn an_incast_ends_when_the_link_has_carried_it() {
             100.0 * (took.ps() as f64 / least.ps() as f64 - 1.0),
             port.trims,
             port.marks,
-            outcome.flows.iter().map(|flow| flow.acted.quick_adapts).sum::<u64>(),
+            outcome.flows.iter().map(|flow| flow.actions.quick_adapts).sum::<u64>(),
         );
         assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "{senders} senders");
         assert_eq!((timeouts(&outcome), outcome.links.iter().map(|link| link.drops).sum::<u64>()), (0, 0));

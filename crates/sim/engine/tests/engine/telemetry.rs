@@ -33,8 +33,8 @@ impl ControlLaw for Scribe {
     fn send_limits(&self) -> SendLimits {
         self.law.send_limits()
     }
-    fn acted(&self) -> LawActions {
-        self.law.acted()
+    fn actions(&self) -> LawActions {
+        self.law.actions()
     }
 }
 

@@ -404,7 +404,7 @@ fn who_waits_to_be_let_in_loses_nothing() {
         let connection = endpoint.connection(handle).unwrap();
         assert!(connection.is_delivered(stream.unwrap()));
         let (stats, laws) = (connection.stats(), connection.laws());
-        assert_eq!((stats.lost, laws.acted.loss_cuts), (stats.spurious, 0), "{stats:?}");
+        assert_eq!((stats.lost, laws.actions.loss_cuts), (stats.spurious, 0), "{stats:?}");
         assert!(laws.window >= window, "{} of {window}", laws.window);
         // The newest waiting packet had waited for 50 ms; a packet and its acknowledgement take 10.
         let longest = *longest.0.lock().unwrap();

@@ -243,7 +243,7 @@ impl FlowTransport for TransportCarrier<'_> {
             delivered: Bytes::new(flow.written.get().saturating_sub(unacked)),
             window: laws.window,
             rtt,
-            acted: laws.acted,
+            actions: laws.actions,
             trace: laws.trace,
             ..SenderState::default()
         };

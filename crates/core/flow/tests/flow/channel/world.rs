@@ -154,8 +154,8 @@ impl ControlLaw for Spy {
         self.law.rate_change_is_immediate()
     }
 
-    fn acted(&self) -> LawActions {
-        self.law.acted()
+    fn actions(&self) -> LawActions {
+        self.law.actions()
     }
 }
 

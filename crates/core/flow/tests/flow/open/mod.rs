@@ -16,7 +16,7 @@ impl ControlLaw for UnlimitedLaw {
         SendLimits::window(Bytes::MAX)
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }

@@ -134,7 +134,7 @@ impl ControlLaw for WitnessLaw {
         SendLimits { window: Bytes::new(self.window), pacing: rate }
     }
 
-    fn acted(&self) -> LawActions {
+    fn actions(&self) -> LawActions {
         LawActions::default()
     }
 }
