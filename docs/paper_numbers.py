@@ -5,14 +5,14 @@
 
 A comment right behind a number and its unit names the measurement that the number is of:
 
-    a mean round trip of 13.7 ms<!--paper gemini/fig9 mean-rtt-->
-    2.9 times<!--paper gemini/fig4 cubic-dcn x/78e-5-->
+    a mean round trip of 13.7 ms<!--P fig9 mean-rtt-->
+    2.9 times<!--P fig4 cubic-dcn x/78e-5-->
 
-It has the scale (`quick` or `paper`), the figure, and a claim's id (`ID#2` for the second value of several) or a cell of a table (`ROW:COLUMN`,
-words joined by `_`). The last word may be an expression in `x`, the measured value in base units (seconds, bytes, bits per
-second, shares of one). The measured value is the one in papers/PAPER/results of that scale. The number in prose must be its
-rounding: it may be off by half of a unit of its last digit, and so may the half of an interval behind it where nothing is
-computed.
+It has the scale (`Q` is the quick one, `P` the paper's), the figure (`PAPER/FIGURE` on a page that is not PAPER's), and a claim's id (`ID#2` for
+the second value of several) or a cell of a table (`ROW:COLUMN`, words joined by `_`). The last word may be an expression in
+`x`, the measured value in base units (seconds, bytes, bits per second, shares of one). The measured value is the one in
+papers/PAPER/results of that scale. The number in prose must be its rounding: it may be off by half of a unit of its last digit,
+and so may the half of an interval behind it where nothing is computed.
 """
 
 import re
@@ -23,7 +23,8 @@ from typing import NamedTuple
 import record
 from record import ROOT, UNITS
 
-MARK = re.compile(r"<!--(quick|paper) ([^>]*?)-->")
+MARK = re.compile(r"<!--(Q|P|quick|paper) ([^>]*?)-->")
+SCALES = {"Q": "quick", "P": "paper"}
 NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 BEHIND = re.compile(rf"({NUMBER})(?:\s?±\s?({NUMBER}))?(?:\s?([%µA-Za-z/]+))?\*{{0,2}}$")
 
@@ -58,9 +59,10 @@ class Value(NamedTuple):
     written: str
 
 
-def measured(scale: str, words: str) -> Value:
+def measured(scale: str, words: str, home: str) -> Value:
+    """Returns the value that a mark on a page of the paper `home` names."""
     place, name, *expression = words.split()
-    paper, _, figure = place.partition("/")
+    paper, figure = place.split("/", 1) if "/" in place else (home, place)
     name, _, number = name.partition("#")
     cell = of_table(scale, paper, figure, name) if ":" in name else of_claim(scale, paper, figure, name)
     found = record.values(cell)
@@ -82,15 +84,15 @@ def rounding(number: str) -> float:
     return 5.0 if whole.endswith("0") and len(whole.strip("-")) > 2 else 0.5
 
 
-def check(text: str, mark: re.Match[str]) -> None:
-    """Compares the number before a mark with the value that it names."""
+def check(text: str, mark: re.Match[str], home: str) -> None:
+    """Compares the number before a mark on a page of the paper `home` with the value that it names."""
     before = MARK.sub("", text[: mark.start()]).rstrip()
     found = BEHIND.search(before)
     if not found:
         raise Fault(f"no number stands before the mark: `{before[-30:]}`")
     number, margin, unit = found.groups()
     scale = UNITS.get(unit or "", 1.0)
-    value = measured(mark.group(1), mark.group(2))
+    value = measured(SCALES.get(mark.group(1), mark.group(1)), mark.group(2), home)
     for said, amount in [(number, value.amount), (margin, value.margin)]:
         if said is None or amount is None:
             continue
@@ -106,7 +108,7 @@ def main() -> int:
         for mark in MARK.finditer(text):
             marks += 1
             try:
-                check(text, mark)
+                check(text, mark, page.stem.removesuffix("-causes"))
             except (Fault, record.Fault, OSError, KeyError, ValueError, SyntaxError, NameError) as fault:
                 bad += 1
                 print(f"{page}:{text.count(chr(10), 0, mark.start()) + 1}: <!--{mark.group(1)} {mark.group(2)}-->: {fault}")
