@@ -324,6 +324,7 @@ mod tests {
         let cause = RecordKind::Causes.columns().iter().map(|column| match *column {
             "figure" => "fig9".to_owned(),
             "outcome" => "shown".to_owned(),
+            "seeds" => "5".to_owned(),
             _ => String::new(),
         });
         folder.put("fig9", record("fig9", &["b"], Some(vec![cause.collect()]))).unwrap();
