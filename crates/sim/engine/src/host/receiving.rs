@@ -319,7 +319,7 @@ impl FeedbackState {
     ) {
         let now = packet.time;
         let (seq, attempt) = packet.transmission();
-        let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
+        let tells = packet.is_marked() && self.notifier.as_mut().is_some_and(|notifier| notifier.on_mark(now));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
             state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), TelemetrySlot::NONE, wire);
         }
