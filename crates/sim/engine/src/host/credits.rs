@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use experiment::{FlowOutcome, FlowSpec, Setup};
-use fabric::{CreditParams, CreditShaper, Offered};
+use fabric::{Arrival, CreditParams, CreditShaper, Offered};
 use flow::Recovery;
 use flow::credits::{CreditReceiver, CreditStats, CreditingConfig, Echo, EmulationReceiver, Signal, Spacing};
 use laws::credits::{CREDIT_SIZE, Driver};
@@ -130,7 +130,8 @@ impl HostState {
     fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
         let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
         let credits = self.credits.get_or_insert_default();
-        match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
+        let arrival = Arrival { now: self.now, ..packet.arrival() };
+        match credits.queue.offer(params, packet, &arrival) {
             Offered::Leaves(packet) => return Some(packet),
             Offered::Waits => self.call_queue(params),
             Offered::Refused(_) => credits.drops += 1,

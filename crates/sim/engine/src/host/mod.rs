@@ -173,7 +173,7 @@ impl HostState {
             paused: 0,
             answering: 0,
             control_first: setup.network.port(uplink).config().control_priority,
-            pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::new(true)))),
+            pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::with_spans()))),
             uplink,
             credits: None,
             delayed: None,
