@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::buffer::ParityBuffer;
 use crate::code::Code;
+use crate::engine::WriteMode;
 use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
 
@@ -69,8 +70,8 @@ impl Encoder {
         if given != expected {
             return Err(Error::Length { role: Role::Data, index, given, expected });
         }
-        let add = self.count > 0;
-        self.code.matrix().multiply_column(index, packet, &mut self.parity, add);
+        let mode = if self.count == 0 { WriteMode::Overwrite } else { WriteMode::Accumulate };
+        self.code.matrix().multiply_column(index, packet, &mut self.parity, mode);
         self.given[index] = true;
         self.count += 1;
         Ok(())

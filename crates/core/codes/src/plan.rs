@@ -31,14 +31,14 @@ impl DecodePlan {
     fn new(code: &Code, present: &[bool]) -> Result<Self, Error> {
         check_count(Role::Block, present.len(), code.packets())?;
         let (data, parity) = present.split_at(code.data());
-        let lost: Vec<usize> = places(data, false).collect();
+        let lost: Vec<usize> = absent_indices(data).collect();
         // The first ones are used, because the very first costs only XORs.
-        let used: Vec<usize> = places(parity, true).take(lost.len()).collect();
+        let used: Vec<usize> = present_indices(parity).take(lost.len()).collect();
         if used.len() < lost.len() {
             let present = code.data() - lost.len() + used.len();
             return Err(Error::Lost { present, needed: code.data() });
         }
-        let mut sources: Vec<usize> = places(data, true).collect();
+        let mut sources: Vec<usize> = present_indices(data).collect();
         let coefficients = solve(&sources, &lost, &used);
         sources.extend(used.iter().map(|parity| code.data() + parity));
         let columns = sources.len();
@@ -99,7 +99,12 @@ impl DecodePlan {
     }
 }
 
-/// Returns the indices at which `flags` are `wanted`.
-fn places(flags: &[bool], wanted: bool) -> impl Iterator<Item = usize> {
-    flags.iter().enumerate().filter(move |&(_, &flag)| flag == wanted).map(|(place, _)| place)
+/// Returns the indices of the packets that are `present`.
+fn present_indices(present: &[bool]) -> impl Iterator<Item = usize> {
+    present.iter().enumerate().filter(|&(_, &is_present)| is_present).map(|(index, _)| index)
+}
+
+/// Returns the indices of the packets that are not `present`.
+fn absent_indices(present: &[bool]) -> impl Iterator<Item = usize> {
+    present.iter().enumerate().filter(|&(_, &is_present)| !is_present).map(|(index, _)| index)
 }

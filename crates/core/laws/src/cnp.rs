@@ -19,10 +19,10 @@ impl Generator {
         Self { interval, next: Time::ZERO }
     }
 
-    /// Handles a data packet. Returns whether to send a notification now: for the first marked packet at once, for a
-    /// later one if none was sent for an interval. Marks in between are not remembered.
-    pub fn on_data(&mut self, now: Time, marked: bool) -> bool {
-        let tells = marked && now >= self.next;
+    /// Handles a marked data packet. Returns whether to send a notification now: for the first one at once, for a later
+    /// one if none was sent for an interval. Marks in between are not remembered.
+    pub fn on_mark(&mut self, now: Time) -> bool {
+        let tells = now >= self.next;
         if tells {
             self.next = now.saturating_add(self.interval);
         }
@@ -41,39 +41,37 @@ mod tests {
     #[test]
     fn the_first_mark_is_told_at_once_then_one_an_interval() {
         let mut generator = Generator::new(Generator::INTERVAL);
-        let told: Vec<u64> = (0..200).filter(|&us| generator.on_data(Time::from_us(us), us >= 7)).collect();
+        let told: Vec<u64> = (0..200).filter(|&us| us >= 7 && generator.on_mark(Time::from_us(us))).collect();
         assert_eq!(told, [7, 57, 107, 157]);
     }
 
     #[test]
     fn marks_between_are_forgotten() {
         let mut generator = Generator::new(Span::from_us(50));
-        assert!(generator.on_data(Time::from_us(0), true));
-        assert!(!generator.on_data(Time::from_us(49), true));
-        assert!(!generator.on_data(Time::from_us(60), false));
-        assert!(generator.on_data(Time::from_us(61), true));
+        assert!(generator.on_mark(Time::from_us(0)));
+        assert!(!generator.on_mark(Time::from_us(49)));
+        assert!(generator.on_mark(Time::from_us(61)));
     }
 
     #[test]
     fn without_an_interval_each_mark_is_told() {
         let mut generator = Generator::new(Span::ZERO);
-        assert!((0..5).all(|_| generator.on_data(Time::from_us(1), true)));
-        assert!(!generator.on_data(Time::from_us(2), false));
+        assert!((0..5).all(|_| generator.on_mark(Time::from_us(1))));
     }
 
     proptest! {
         #[test]
         fn never_two_within_an_interval(
-            interval in 0..1_000i64, gaps in proptest::collection::vec((0..2_000i64, any::<bool>()), 1..100),
+            interval in 0..1_000i64, gaps in proptest::collection::vec(0..2_000i64, 1..100),
         ) {
             let interval = Span::from_ns(interval);
             let mut generator = Generator::new(interval);
             let (mut now, mut last) = (Time::ZERO, None::<Time>);
-            for (gap, marked) in gaps {
+            for gap in gaps {
                 now += Span::from_ns(gap);
                 let due = last.is_none_or(|last| now.since(last) >= interval);
-                let told = generator.on_data(now, marked);
-                prop_assert_eq!(told, marked && due);
+                let told = generator.on_mark(now);
+                prop_assert_eq!(told, due);
                 if told {
                     last = Some(now);
                 }

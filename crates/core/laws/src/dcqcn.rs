@@ -11,7 +11,7 @@
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::info::{EcnSupport, LawInfo};
-use crate::limits::Limits;
+use crate::limits::{Limits, RateWindow};
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, Cookie, LawActions, Loss, Notification, PathInfo, SendLimits, Sent};
 
@@ -88,11 +88,11 @@ const AFTER_ALPHA: Span = Span::from_ns(1);
 impl Dcqcn {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
-        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
-            params.windowed,
-            params.window,
-            params.window_scales,
-        );
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(RateWindow {
+            windowed: params.windowed,
+            at_line_rate: params.window,
+            scales: params.window_scales,
+        });
         Self {
             params,
             limits,

@@ -7,7 +7,7 @@
 use units::{Bytes, Frac, Rate};
 
 use crate::info::{EcnSupport, LawInfo};
-use crate::limits::Limits;
+use crate::limits::{Limits, RateWindow};
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, Round, SendLimits};
 
@@ -58,11 +58,11 @@ pub struct DctcpRate {
 impl DctcpRate {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
-        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
-            params.windowed,
-            params.window,
-            params.window_scales,
-        );
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(RateWindow {
+            windowed: params.windowed,
+            at_line_rate: params.window,
+            scales: params.window_scales,
+        });
         Self {
             limits,
             gain: params.ewma_gain,

@@ -129,10 +129,14 @@ impl Gemini {
         self.round.restart(ack);
     }
 
-    /// The heavier of the two reductions (Algorithm 1, lines 6 to 9).
-    fn decrease(&mut self, now: Time, congested_dcn: bool) {
-        // cwnd <- cwnd * (1 - max(f_dcn, f_wan)), f_dcn = alpha * F, f_wan = beta
-        let f_dcn = if congested_dcn { (self.alpha * self.factor).min(self.params.max_cut) } else { Frac::ZERO };
+    /// Returns the reduction for marks: `f_dcn` = alpha * F.
+    fn marks_cut(&self) -> Frac {
+        (self.alpha * self.factor).min(self.params.max_cut)
+    }
+
+    /// The heavier of the reduction for marks, `f_dcn`, and the one for delay (Algorithm 1, lines 6 to 9).
+    fn decrease(&mut self, now: Time, f_dcn: Frac) {
+        // cwnd <- cwnd * (1 - max(f_dcn, f_wan)), f_wan = beta
         let f_wan = if self.congested_wan { self.params.beta } else { Frac::ZERO };
         self.actions.cuts += u64::from(self.window.cut(f_dcn.max(f_wan)));
         if self.params.cut_ends_slow_start {
@@ -159,7 +163,8 @@ impl ControlLaw for Gemini {
         if congested_dcn || self.congested_wan {
             // Once a round trip: only for a packet sent after the last cut.
             if ack.sent_at >= self.last_cut {
-                self.decrease(ack.now, congested_dcn);
+                let f_dcn = if congested_dcn { self.marks_cut() } else { Frac::ZERO };
+                self.decrease(ack.now, f_dcn);
             }
         } else if !ack.app_limited {
             // cwnd <- cwnd + h / cwnd
@@ -370,10 +375,10 @@ mod tests {
         // Marks alone would take half, delay a fifth.
         let mut law = law(&PATH, |_| {});
         law.congested_wan = true;
-        law.decrease(ack(&PATH, 0).now, true);
+        law.decrease(ack(&PATH, 0).now, law.marks_cut());
         assert_eq!(law.send_limits().window, PATH.mss.times(5));
         law.params.max_cut = Frac::millionths(100_000);
-        law.decrease(ack(&PATH, 0).now, true);
+        law.decrease(ack(&PATH, 0).now, law.marks_cut());
         // A fifth of 20,480 B, rounded down.
         assert_eq!(law.send_limits().window, Bytes::new(20_480 - 4_095));
     }

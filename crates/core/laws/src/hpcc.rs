@@ -8,7 +8,7 @@
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
 use crate::info::LawInfo;
-use crate::limits::Limits;
+use crate::limits::{Limits, RateWindow};
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, Hop, LawActions, Loss, MAX_HOPS, Notification, PathInfo, SendLimits};
 
@@ -74,7 +74,26 @@ struct HpccSettings {
     max_stage: u32,
     fast_react: bool,
     near_loop: bool,
-    fine: bool,
+    precision: Precision,
+}
+
+/// Precision of averages and measurements of U.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Precision {
+    /// 32 fractional bits.
+    Coarse,
+    /// 48 fractional bits: values are times 2^16.
+    Fine,
+}
+
+/// A control loop of HPCC*.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LoopKind {
+    /// Over the ports of the path, reported by acknowledgements.
+    Far,
+    /// Over the ports near the source, reported directly.
+    Near,
 }
 
 /// Ports that are remembered, of both loops together: a path over two fat trees has four on either side of the long
@@ -95,14 +114,17 @@ struct ControlLoop {
 }
 
 impl ControlLoop {
-    const fn new(rate: Rate, fine: bool) -> Self {
-        let in_flight = Frac::from_bits(if fine { 1 << 48 } else { 1 << 32 });
+    const fn new(rate: Rate, precision: Precision) -> Self {
+        let in_flight = Frac::from_bits(match precision {
+            Precision::Coarse => 1 << 32,
+            Precision::Fine => 1 << 48,
+        });
         Self { in_flight, reference: rate, rate, round: 0, stage: 0, ports: 0 }
     }
 
     /// Algorithm 1, `MeasureInflight`, lines 8 and 9: U <- (1 - tau/T) * U + tau/T * u, with tau at most T.
-    fn average(&mut self, measured: LinkMeasurement, rtt: Span, fine: bool) {
-        if fine {
+    fn average(&mut self, measured: LinkMeasurement, rtt: Span, precision: Precision) {
+        if precision == Precision::Fine {
             let (rtt, over) = (rtt.unsigned_ps(), measured.over.min(rtt).unsigned_ps());
             let kept = mul_div(self.in_flight.bits(), rtt - over, rtt);
             self.in_flight = Frac::from_bits(kept.saturating_add(mul_div(measured.in_flight.bits(), over, rtt)));
@@ -112,19 +134,24 @@ impl ControlLoop {
         self.in_flight = self.in_flight.ewma(measured.in_flight, weight);
     }
 
-    /// Algorithm 1, `ComputeWind`, as a rate; `commits` is its `updateWc`.
-    fn compute(&mut self, settings: &HpccSettings, limits: &Limits, commits: bool) {
+    /// Algorithm 1, `ComputeWind`, as a rate, without its `updateWc`. Returns the incStage to commit.
+    fn compute(&mut self, settings: &HpccSettings, limits: &Limits) -> u32 {
         // eta, in the same units as U
-        let share = if settings.fine { fine_share(settings) } else { settings.utilisation.bits() };
+        let share = match settings.precision {
+            Precision::Coarse => settings.utilisation.bits(),
+            Precision::Fine => fine_share(settings),
+        };
         let multiplies = self.in_flight.bits() >= share || self.stage >= settings.max_stage;
         // W = W^c / (U / eta) + W_AI, or W = W^c + W_AI
         let kept =
             if multiplies { mul_div(self.reference.bps(), share, self.in_flight.bits()) } else { self.reference.bps() };
         self.rate = limits.raised(Rate::from_bps(kept), settings.additive);
-        if commits {
-            self.reference = self.rate;
-            self.stage = if multiplies { 0 } else { self.stage.saturating_add(1) };
-        }
+        if multiplies { 0 } else { self.stage.saturating_add(1) }
+    }
+
+    /// Algorithm 1, `ComputeWind` with `updateWc`: the rate becomes the reference.
+    fn commit(&mut self, stage: u32) {
+        (self.reference, self.stage) = (self.rate, stage);
     }
 }
 
@@ -179,7 +206,7 @@ struct LinkMeasurement {
 fn measure<'a>(
     ports: impl Iterator<Item = (&'a PortReport, &'a Hop)>,
     rtt: Span,
-    fine: bool,
+    precision: Precision,
 ) -> Option<LinkMeasurement> {
     let mut fullest = LinkMeasurement { in_flight: Frac::ZERO, over: Span::ZERO };
     for (last, hop) in ports {
@@ -188,7 +215,7 @@ fn measure<'a>(
             continue;
         }
         // u' = min(qlen, last qlen) / (B * T) + txRate / B
-        let in_flight = if fine {
+        let in_flight = if precision == Precision::Fine {
             fine_in_flight(*last, hop, over, sent, rtt)
         } else {
             let least = hop.queue.min(last.queue());
@@ -214,11 +241,12 @@ fn fine_in_flight(last: PortReport, hop: &Hop, over: Span, sent: Bytes, rtt: Spa
 impl Hpcc {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
-        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
-            params.windowed,
-            params.window,
-            params.window_scales,
-        );
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(RateWindow {
+            windowed: params.windowed,
+            at_line_rate: params.window,
+            scales: params.window_scales,
+        });
+        let precision = if params.fine { Precision::Fine } else { Precision::Coarse };
         Self {
             limits,
             settings: HpccSettings {
@@ -229,10 +257,10 @@ impl Hpcc {
                 max_stage: params.max_stage.min(u32::MAX.into()) as u32,
                 fast_react: params.fast_react,
                 near_loop: params.near_loop,
-                fine: params.fine,
+                precision,
             },
-            far: ControlLoop::new(limits.line(), params.fine),
-            near: ControlLoop::new(limits.line(), params.fine),
+            far: ControlLoop::new(limits.line(), precision),
+            near: ControlLoop::new(limits.line(), precision),
             last: [PortReport::default(); REPORTS],
             actions: LawActions::default(),
         }
@@ -244,18 +272,17 @@ impl Hpcc {
     }
 
     fn ppm(&self, of: &ControlLoop) -> i64 {
-        let places = if self.settings.fine { 16 } else { 0 };
+        let places = if self.settings.precision == Precision::Fine { 16 } else { 0 };
         Frac::from_bits(of.in_flight.bits() >> places).ppm().min(i64::MAX as u64) as i64
     }
 
     /// Processes a report of one loop's ports. It ends the loop's round if the reported packet, sent at `left`, was sent no
     /// earlier than the round began; the next round begins at `next`.
-    fn on_report(&mut self, near: bool, hops: &[Hop], left: u64, next: u64) {
+    fn on_report(&mut self, kind: LoopKind, hops: &[Hop], left: u64, next: u64) {
         let before = self.rate();
-        let (this, other, rtt) = if near {
-            (&mut self.near, self.far.ports, self.settings.near_rtt)
-        } else {
-            (&mut self.far, self.near.ports, self.settings.base_rtt)
+        let (this, other, rtt) = match kind {
+            LoopKind::Far => (&mut self.far, self.near.ports, self.settings.base_rtt),
+            LoopKind::Near => (&mut self.near, self.far.ports, self.settings.near_rtt),
         };
         let round_over = left >= this.round;
         if hops.is_empty() || hops.len() + usize::from(other) > REPORTS || !(round_over || self.settings.fast_react) {
@@ -264,20 +291,23 @@ impl Hpcc {
         let known = usize::from(this.ports) == hops.len();
         let measured = if !known {
             None
-        } else if near {
-            measure(self.last.iter().rev().zip(hops), rtt, self.settings.fine)
+        } else if kind == LoopKind::Near {
+            measure(self.last.iter().rev().zip(hops), rtt, self.settings.precision)
         } else {
-            measure(self.last.iter().zip(hops), rtt, self.settings.fine)
+            measure(self.last.iter().zip(hops), rtt, self.settings.precision)
         };
         if let Some(measured) = measured {
-            this.average(measured, rtt, self.settings.fine);
-            this.compute(&self.settings, &self.limits, round_over);
+            this.average(measured, rtt, self.settings.precision);
+            let stage = this.compute(&self.settings, &self.limits);
+            if round_over {
+                this.commit(stage);
+            }
         }
         if round_over || !known {
             this.round = next;
         }
         this.ports = hops.len() as u8;
-        if near {
+        if kind == LoopKind::Near {
             self.last.iter_mut().rev().zip(hops).for_each(|(last, hop)| *last = PortReport::of(hop));
         } else {
             self.last.iter_mut().zip(hops).for_each(|(last, hop)| *last = PortReport::of(hop));
@@ -289,7 +319,7 @@ impl Hpcc {
 
 impl ControlLaw for Hpcc {
     fn on_ack(&mut self, ack: &Ack) {
-        self.on_report(false, ack.hops, ack.delivered_at_send.get(), ack.delivered.get());
+        self.on_report(LoopKind::Far, ack.hops, ack.delivered_at_send.get(), ack.delivered.get());
     }
 
     fn on_loss(&mut self, _: &Loss) {}
@@ -301,7 +331,7 @@ impl ControlLaw for Hpcc {
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
             Notification::DirectInt { now, sent_at, hops } if self.settings.near_loop => {
-                self.on_report(true, hops, sent_at.ps(), now.ps());
+                self.on_report(LoopKind::Near, hops, sent_at.ps(), now.ps());
             }
             Notification::Mss(mss) => self.limits.follow(mss),
             _ => {}

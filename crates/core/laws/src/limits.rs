@@ -4,6 +4,17 @@ use units::{Bytes, Rate};
 
 use crate::{PathInfo, SendLimits, Window};
 
+/// Window of a law that sets a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RateWindow {
+    /// Whether the window limits the bytes in flight.
+    pub(crate) windowed: bool,
+    /// Its size at line rate.
+    pub(crate) at_line_rate: Bytes,
+    /// Whether it scales with the rate or is constant.
+    pub(crate) scales: bool,
+}
+
 /// The bounds of a rate, and how it is permitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -31,9 +42,9 @@ impl Limits {
         self.mss = mss.get().min(u64::from(u32::MAX)).max(1) as u32;
     }
 
-    /// The same with a window of `window`, which `scales` with the rate or is constant.
-    pub(crate) fn with_window(self, windowed: bool, window: Bytes, scales: bool) -> Self {
-        Self { window, windowed, scales, ..self }
+    /// The same with `window`.
+    pub(crate) fn with_window(self, window: RateWindow) -> Self {
+        Self { window: window.at_line_rate, windowed: window.windowed, scales: window.scales, ..self }
     }
 
     /// Returns the rate at which a flow starts and which it never exceeds.
@@ -83,10 +94,11 @@ mod tests {
         let limits = Limits::new(&PATH, PATH.line_rate, Rate::from_mbps(10));
         let rate = Rate::from_gbps(25);
         assert_eq!(limits.send_limits(rate), SendLimits { window: Window::LIMIT, pacing: rate });
-        let scaled = limits.with_window(true, PATH.bdp(), true);
+        let window = RateWindow { windowed: true, at_line_rate: PATH.bdp(), scales: true };
+        let scaled = limits.with_window(window);
         assert_eq!(scaled.send_limits(rate), SendLimits { window: Bytes::new(43_750), pacing: rate });
         assert_eq!(scaled.send_limits(Rate::from_mbps(10)).window, PATH.mss);
-        let fixed = limits.with_window(true, PATH.bdp(), false);
+        let fixed = limits.with_window(RateWindow { scales: false, ..window });
         assert_eq!(fixed.send_limits(rate), SendLimits { window: PATH.bdp(), pacing: rate });
     }
 
@@ -94,7 +106,7 @@ mod tests {
         #[test]
         fn rates_and_windows_stay_within_bounds(line: u64, floor: u64, rate: u64, by: u64, window: u64, scales: bool) {
             let limits = Limits::new(&PATH, Rate::from_bps(line), Rate::from_bps(floor))
-                .with_window(true, Bytes::new(window), scales);
+                .with_window(RateWindow { windowed: true, at_line_rate: Bytes::new(window), scales });
             for rate in [limits.clamp(Rate::from_bps(rate)), limits.raised(Rate::from_bps(rate), Rate::from_bps(by))] {
                 prop_assert!(rate <= limits.line() && rate >= limits.floor && !rate.is_zero());
                 let send_limits = limits.send_limits(rate);

@@ -3,7 +3,7 @@
 use units::Rate;
 
 use crate::info::LawInfo;
-use crate::limits::Limits;
+use crate::limits::{Limits, RateWindow};
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, SendLimits};
 
@@ -37,7 +37,8 @@ impl LineRate {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
         let limits = Limits::new(path, params.line_rate, Rate::ZERO);
-        Self { limits: limits.with_window(params.windowed, params.window, false) }
+        let window = RateWindow { windowed: params.windowed, at_line_rate: params.window, scales: false };
+        Self { limits: limits.with_window(window) }
     }
 }
 

@@ -65,20 +65,20 @@ impl LinuxHyStart {
         if window.bytes() < window.floor().times(LOW_WINDOW) {
             return false;
         }
-        let train = detect.train && self.train_is_long(ack.now, pace, detect.paced);
+        let train = detect.train && self.train_is_long(ack.now, pace, detect);
         let delay = detect.delay && self.delay_grew(ack.rtt);
         train || delay
     }
 
     /// Returns whether a train has lasted longer than half the smallest RTT plus the allowance. A paced sender spreads
     /// its packets over half a round trip itself, so then the whole round trip counts.
-    fn train_is_long(&mut self, now: Time, pace: Rate, paced: bool) -> bool {
+    fn train_is_long(&mut self, now: Time, pace: Rate, detect: Detect) -> bool {
         if now.since(self.last_ack) > ACK_DELTA {
             return false;
         }
         self.last_ack = now;
         let allowed = self.delay_min + pace.tx_time(LARGEST_SEGMENTS).min(MAX_ALLOWED);
-        now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
+        now.since(self.round_began) > if detect.paced { allowed } else { allowed.over(2) }
     }
 
     /// Returns whether the smallest RTT of more than eight samples exceeds the smallest of all by an eighth, at least 4

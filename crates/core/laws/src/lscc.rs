@@ -189,13 +189,14 @@ impl FlowEntry {
         Self { sent: Bytes::ZERO, marked_at: None }
     }
 
-    /// Records a data packet of the flow (lines 14 to 17), marked by a switch of this datacenter or not. The caller removes
-    /// the mark (line 18).
-    pub fn on_data(&mut self, now: Time, bytes: Bytes, marked: bool) {
+    /// Records a data packet of the flow (lines 14 to 17). A marked one is also reported to [`FlowEntry::on_mark`].
+    pub fn on_data(&mut self, bytes: Bytes) {
         self.sent = self.sent.saturating_add(bytes);
-        if marked {
-            self.marked_at = Some(now);
-        }
+    }
+
+    /// Records a mark on a data packet of the flow, by a switch of this datacenter. The caller removes the mark (line 18).
+    pub fn on_mark(&mut self, now: Time) {
+        self.marked_at = Some(now);
     }
 
     /// Records a notification for the flow on its way back from the other datacenter (lines 12 and 13).
@@ -379,15 +380,16 @@ mod tests {
         let (us, data) = (Time::from_us, Bytes::new(400_000));
         let mut flow = FlowEntry::new();
         // Short: notified whether marked or not.
-        flow.on_data(us(0), data, false);
-        flow.on_data(us(1), data, false);
+        flow.on_data(data);
+        flow.on_data(data);
         assert!(flow.is_chosen(us(1), &NEAR) && flow.is_chosen(us(900), &NEAR));
         // Long and not marked: not notified.
-        flow.on_data(us(60), data, false);
+        flow.on_data(data);
         assert_eq!(flow.sent(), Bytes::new(1_200_000));
         assert!(!flow.is_chosen(us(200), &NEAR));
         // Marked by a switch of this datacenter, or notified from the other: notified until the table's entry expires.
-        flow.on_data(us(300), data, true);
+        flow.on_data(data);
+        flow.on_mark(us(300));
         assert!(flow.is_chosen(us(300), &NEAR) && flow.is_chosen(us(499), &NEAR));
         assert!(!flow.is_chosen(us(500), &NEAR));
         flow.on_cnp(us(600));

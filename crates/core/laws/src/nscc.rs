@@ -93,6 +93,14 @@ pub struct Nscc {
     actions: LawActions,
 }
 
+/// Queueing delay of a packet as Quick Adapt classifies it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DelayLevel {
+    Normal,
+    /// Over `qa_delay` targets.
+    Extreme,
+}
+
 /// State of the current Quick Adapt period.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -201,28 +209,28 @@ impl Nscc {
         self.cut_at = now;
     }
 
-    fn average(&mut self, delay: Span, marked: bool) {
-        let mild = !marked && delay > self.target;
+    fn average(&mut self, delay: Span, ack: &Ack) {
+        let mild = ack.marked.is_zero() && delay > self.target;
         let sample = if mild { self.base_rtt.scaled(self.params.unmarked_delay) } else { delay };
         let gain = self.params.delay_gain;
         self.average_delay = self.average_delay.scaled(gain.complement()) + sample.scaled(gain);
     }
 
-    /// Returns whether `bytes`, sent before the last Quick Adapt, are ignored.
-    fn ignores(&mut self, bytes: Bytes, marked: bool) -> bool {
-        let ignores = !self.adapt.ignores.is_zero();
+    /// Returns whether `bytes`, acknowledged or lost now, were sent before the last Quick Adapt.
+    fn predates_quick_adapt(&mut self, bytes: Bytes) -> bool {
+        let predates = !self.adapt.ignores.is_zero();
         self.adapt.ignores = self.adapt.ignores.saturating_sub(bytes);
-        ignores && (marked || self.params.qa_ignores_unmarked)
+        predates
     }
 
     /// Ends a period after a loss or at extreme delay: the window becomes the bytes acknowledged in the period, if
     /// these are few. Returns whether Quick Adapt acted.
-    fn quick_adapt(&mut self, now: Time, delayed: bool, in_flight: Bytes) -> bool {
+    fn quick_adapt(&mut self, now: Time, delay: DelayLevel, in_flight: Bytes) -> bool {
         if self.adapt.ends.is_set() && now <= self.adapt.ends {
             return false;
         }
         let little = self.adapt.achieved < self.window.cap().scaled(self.params.qa_gate);
-        let asks = self.adapt.ends.is_set() && (self.adapt.triggered || delayed);
+        let asks = self.adapt.ends.is_set() && (self.adapt.triggered || delay == DelayLevel::Extreme);
         let strikes = self.params.quick_adapt && asks && little;
         if strikes {
             // Never more than before: a window below an eighth of the largest may be full.
@@ -242,13 +250,14 @@ impl ControlLaw for Nscc {
     fn on_ack(&mut self, ack: &Ack) {
         let (now, acked, marked) = (ack.now, ack.acked, !ack.marked.is_zero());
         let delay = (ack.rtt - self.base_rtt).max(Span::ZERO);
-        self.average(delay, marked);
+        self.average(delay, ack);
         self.adapt.achieved = self.adapt.achieved.saturating_add(acked);
-        if self.ignores(acked, marked) {
+        if self.predates_quick_adapt(acked) && (marked || self.params.qa_ignores_unmarked) {
             return;
         }
         let extreme = delay > self.target.scaled(self.params.qa_delay);
-        if self.quick_adapt(now, extreme, ack.in_flight) {
+        let level = if extreme { DelayLevel::Extreme } else { DelayLevel::Normal };
+        if self.quick_adapt(now, level, ack.in_flight) {
             return;
         }
         self.grant(now);
@@ -268,7 +277,10 @@ impl ControlLaw for Nscc {
     /// Handles every loss alike: trimmed packets, packets overtaken by later ones and retransmission timeouts.
     fn on_loss(&mut self, loss: &Loss) {
         self.adapt.triggered = true;
-        if self.ignores(loss.lost, true) || self.quick_adapt(loss.now, false, loss.in_flight) || !self.params.loss_cut {
+        if self.predates_quick_adapt(loss.lost)
+            || self.quick_adapt(loss.now, DelayLevel::Normal, loss.in_flight)
+            || !self.params.loss_cut
+        {
             return;
         }
         self.actions.loss_cuts += u64::from(self.window.shrink(loss.lost));

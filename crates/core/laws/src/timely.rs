@@ -7,7 +7,7 @@
 use units::{Bytes, Frac, Rate, Span};
 
 use crate::info::LawInfo;
-use crate::limits::Limits;
+use crate::limits::{Limits, RateWindow};
 use crate::params::{parameters, range};
 use crate::{Ack, ControlLaw, LawActions, Loss, Notification, PathInfo, Round, SendLimits};
 
@@ -75,11 +75,11 @@ pub struct Timely {
 impl Timely {
     /// A flow on `path`.
     pub fn new(path: &PathInfo, params: Params) -> Self {
-        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
-            params.windowed,
-            params.window,
-            params.window_scales,
-        );
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(RateWindow {
+            windowed: params.windowed,
+            at_line_rate: params.window,
+            scales: params.window_scales,
+        });
         Self {
             params,
             limits,
@@ -119,13 +119,17 @@ impl Timely {
         let (kept, added) = (self.difference.scaled(gain.complement()), newest.scaled(gain));
         self.difference = Span::from_ps(kept.ps().saturating_add(added.ps()));
         if rtt < self.params.t_low {
-            self.increase(self.params.hyper_below_low);
+            if self.params.hyper_below_low {
+                self.increase();
+            } else {
+                self.raise(self.params.additive);
+            }
         } else if rtt > self.params.t_high {
             // rate <- rate * (1 - beta * (1 - T_high / new_rtt))
             let excess = Frac::ratio(self.params.t_high.unsigned_ps(), rtt.unsigned_ps()).complement();
             self.cut(self.params.beta * excess);
         } else if self.difference <= Span::ZERO {
-            self.increase(true);
+            self.increase();
         } else {
             // rate <- rate * (1 - beta * normalized_gradient), the gradient being rtt_diff / minRTT
             let gradient = Frac::ratio(self.difference.unsigned_ps(), self.params.min_rtt.unsigned_ps());
@@ -133,12 +137,17 @@ impl Timely {
         }
     }
 
-    /// rate <- rate + delta, or + N * delta after enough of these in a row; `counts` is true if this is one.
-    fn increase(&mut self, counts: bool) {
-        let hyper = counts && self.increases >= self.params.hyper_after;
+    /// rate <- rate + delta, or + N * delta after enough of these in a row.
+    fn increase(&mut self) {
+        let hyper = self.increases >= self.params.hyper_after;
+        self.raise(if hyper { self.params.hyper } else { self.params.additive });
+        self.increases = self.increases.saturating_add(1);
+    }
+
+    /// rate <- rate + `by`.
+    fn raise(&mut self, by: Rate) {
         let before = self.rate;
-        self.rate = self.limits.raised(before, if hyper { self.params.hyper } else { self.params.additive });
-        self.increases = self.increases.saturating_add(u64::from(counts));
+        self.rate = self.limits.raised(before, by);
         self.actions.increases += u64::from(self.rate > before);
     }
 

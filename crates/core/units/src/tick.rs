@@ -14,10 +14,15 @@ impl Tick {
     /// Exact times.
     pub const NONE: Self = Self { span: Span::ZERO, short: false };
 
-    /// A tick of `span`, over zero. Where it is `short`, a time that is a whole number of ticks loses one, as in the ns-3 of
-    /// HPCC's simulator: its conversion from floating point truncates.
-    pub const fn new(span: Span, short: bool) -> Self {
-        Self { span, short }
+    /// A tick of `span`, over zero. A time that is a whole number of ticks stays.
+    pub const fn new(span: Span) -> Self {
+        Self { span, short: false }
+    }
+
+    /// A tick of `span`, over zero. A time that is a whole number of ticks loses one, as in the ns-3 of HPCC's simulator:
+    /// its conversion from floating point truncates.
+    pub const fn short(span: Span) -> Self {
+        Self { span, short: true }
     }
 
     /// Returns whether times are exact.
@@ -86,8 +91,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const DOWN: Tick = Tick::new(Span::from_ns(1), false);
-    const SHORT: Tick = Tick::new(Span::from_ns(1), true);
+    const DOWN: Tick = Tick::new(Span::from_ns(1));
+    const SHORT: Tick = Tick::short(Span::from_ns(1));
 
     fn ns(tick: Tick, gbps: u64, bytes: u64) -> i64 {
         let span = tick.tx_time(Rate::from_gbps(gbps), Bytes::new(bytes));
@@ -124,10 +129,10 @@ mod tests {
         fn is_the_quotient_rounded_down(bps in 1_000_000..800_000_000_000u64, bytes in 1..65_536u64, ps in 1..100_000i64) {
             let (rate, bytes) = (Rate::from_bps(bps), Bytes::new(bytes));
             let (all, each) = (u128::from(bytes.get()) * 8_000_000_000_000, u128::from(bps) * ps as u128);
-            let down = Tick::new(Span::from_ps(ps), false).tx_time(rate, bytes);
+            let down = Tick::new(Span::from_ps(ps)).tx_time(rate, bytes);
             prop_assert_eq!(down.ps() as u128, all / each * ps as u128);
             let below = (all - 1) / each * ps as u128;
-            prop_assert_eq!(Tick::new(Span::from_ps(ps), true).tx_time(rate, bytes).ps() as u128, below);
+            prop_assert_eq!(Tick::short(Span::from_ps(ps)).tx_time(rate, bytes).ps() as u128, below);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use thiserror::Error;
 use units::{Bytes, PrecomputedRate, Span, Time};
 
+use crate::arrival::Arrival;
 use crate::service::{MAX, long_service, service};
 
 /// Credit queue of a port.
@@ -182,12 +183,12 @@ impl<P> CreditShaper<P> {
 
     /// Queues a credit. Returns it if there is no room for it: for an expendable one only below the threshold.
     #[inline]
-    pub fn push(&mut self, params: &CreditParams, item: P, size: u32, expendable: bool) -> Option<P> {
-        let room = if expendable { params.threshold.min(params.limit) } else { params.limit };
+    pub fn push(&mut self, params: &CreditParams, item: P, credit: &Arrival) -> Option<P> {
+        let room = if credit.expendable { params.threshold.min(params.limit) } else { params.limit };
         if self.waiting.len() >= room {
             return Some(item);
         }
-        self.waiting.push_back((item, size));
+        self.waiting.push_back((item, credit.size));
         None
     }
 
@@ -206,14 +207,15 @@ impl<P> CreditShaper<P> {
         self.full_at = self.full_at.max(now) + params.cost(size);
     }
 
-    /// Offers a credit to a queue that only the bucket limits. The credit leaves at once, or waits, or is returned because
+    /// Offers an arriving credit to a queue that only the bucket limits. The credit leaves at once, or waits, or is returned because
     /// there is no room.
-    pub fn offer(&mut self, params: &CreditParams, now: Time, item: P, size: u32, expendable: bool) -> Offered<P> {
+    pub fn offer(&mut self, params: &CreditParams, item: P, credit: &Arrival) -> Offered<P> {
+        let &Arrival { now, size, .. } = credit;
         if self.passes(params, size, now) {
             self.spend(params, size, now);
             return Offered::Leaves(item);
         }
-        self.push(params, item, size, expendable).map_or(Offered::Waits, Offered::Refused)
+        self.push(params, item, credit).map_or(Offered::Waits, Offered::Refused)
     }
 }
 
@@ -238,6 +240,10 @@ mod tests {
         CreditParams::new(config, PrecomputedRate::new(Rate::from_gbps(10))).unwrap()
     }
 
+    fn arrival(now: Time, size: u32, expendable: bool) -> Arrival {
+        Arrival { now, size, ecn_capable: false, control: true, credit: true, expendable, identity: 0 }
+    }
+
     /// Plays credits, (gap in ps, expendable), and returns when each was sent, and how many were refused.
     fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<Time>, usize) {
         let (params, mut gate) = (params(config), CreditShaper::default());
@@ -252,7 +258,7 @@ mod tests {
         for (index, &(gap, expendable)) in credits.iter().enumerate() {
             now += Span::from_unsigned_ps(gap);
             release(&mut gate, now, &mut left);
-            match gate.offer(&params, now, index, config.credit, expendable) {
+            match gate.offer(&params, index, &arrival(now, config.credit, expendable)) {
                 Offered::Leaves(_) => left.push(now),
                 Offered::Waits => {}
                 Offered::Refused(_) => refused += 1,

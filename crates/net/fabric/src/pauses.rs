@@ -16,9 +16,9 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// None so far. With `each`, the time of each one is kept: 16 bytes a pause.
-    pub fn new(each: bool) -> Self {
-        Self { spans: each.then(Vec::new), ..Self::default() }
+    /// None so far. The time of each one is kept: 16 bytes a pause.
+    pub fn with_spans() -> Self {
+        Self { spans: Some(Vec::new()), ..Self::default() }
     }
 
     /// At `now` the classes `after` are paused, and before it were `before`.
@@ -60,8 +60,7 @@ mod tests {
     #[test]
     fn overlapping_classes_are_one_span() {
         let us = Time::from_us;
-        for each in [false, true] {
-            let mut pauses = Pauses::new(each);
+        for (mut pauses, each) in [(Pauses::default(), false), (Pauses::with_spans(), true)] {
             // Class 1 from 1 to 4, class 2 from 3 to 6, class 1 again from 8 on.
             for (before, after, at) in [(0, 2, 1), (2, 6, 3), (6, 4, 4), (4, 0, 6), (0, 2, 8)] {
                 pauses.change(before, after, us(at));

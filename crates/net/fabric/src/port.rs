@@ -430,7 +430,7 @@ mod tests {
     /// A packet of 1048 B counts as 83.84 ns where it waits, and lasts 83 ns.
     #[test]
     fn ticks_shorten_services_and_not_queues() {
-        let tick = Tick::new(Span::from_ns(1), true);
+        let tick = Tick::short(Span::from_ns(1));
         let port = PortConfig { tick, ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
         assert!(!port.is_plain() && !PortConfig { control_priority: true, ..port }.is_plain_but_for_order());
         let params = PortParams::new(&port).unwrap();

@@ -99,8 +99,8 @@ impl<P: QueueItem> QueuedPort<P> {
         // The buffer is physical: the remainder of the packet in service still occupies it.
         let (held, room) = match params.control {
             None => (self.held(packet.now), params.buffer),
-            Some(control) if packet.control => (self.held_of(true, packet.now), control),
-            Some(_) => (self.held_of(false, packet.now), params.buffer),
+            Some(control) if packet.control => (self.held_control(packet.now), control),
+            Some(_) => (self.held_data(packet.now), params.buffer),
         };
         if held + service > room {
             return Some(item);
@@ -195,7 +195,7 @@ impl<P: QueueItem> QueuedPort<P> {
             self.serve_credit(item, packet.size, params, &mut out);
             return None;
         }
-        self.credits.push(credits, item, packet.size, packet.expendable)
+        self.credits.push(credits, item, packet)
     }
 
     /// Replays every service decision taken before `until`.
@@ -289,10 +289,17 @@ impl<P: QueueItem> QueuedPort<P> {
             }
     }
 
-    /// Returns the service time of the control packets, or of the data, in the buffers of a port that trims.
-    fn held_of(&self, control: bool, now: Time) -> Span {
-        let waits = if control { self.queued_control } else { self.queued - self.queued_control };
-        let is_served = !self.serves_credit && self.serves_control == control;
+    /// Returns the service time of the control packets in the buffer of a port that trims.
+    fn held_control(&self, now: Time) -> Span {
+        let waits = self.queued_control;
+        let is_served = !self.serves_credit && self.serves_control;
+        if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
+    }
+
+    /// Returns the service time of the data in the buffer of a port that trims.
+    fn held_data(&self, now: Time) -> Span {
+        let waits = self.queued - self.queued_control;
+        let is_served = !self.serves_credit && !self.serves_control;
         if is_served { waits + self.idle_at.saturating_since(now) } else { waits }
     }
 

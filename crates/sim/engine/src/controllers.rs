@@ -199,7 +199,11 @@ impl Controllers {
         limiting.state.arrive(now, size);
         limiting.arrived = limiting.arrived.saturating_add(size);
         if !limiting.params.telemetry {
-            limiting.entry(packet).on_data(now, size, packet.is_marked());
+            let entry = limiting.entry(packet);
+            entry.on_data(size);
+            if packet.is_marked() {
+                entry.on_mark(now);
+            }
             packet.unmark();
             return acts;
         }

@@ -41,6 +41,15 @@ struct RingSlot(Packet);
 
 const _: () = assert!(size_of::<RingSlot>() == 32);
 
+/// Kinds of per-packet state that are stored outside of the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BesideKinds {
+    /// The reports that packets carry.
+    pub(crate) reports: bool,
+    /// The origins of their events.
+    pub(crate) since: bool,
+}
+
 /// Per-packet state stored outside of the packets.
 struct Beside {
     /// Set if any of it is kept.
@@ -52,12 +61,16 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(len: usize, carry: bool, timed: bool) -> Self {
+    fn of(len: usize, kinds: BesideKinds) -> Self {
         Self {
-            is_kept: carry || timed,
-            reports: vec![TelemetrySlot::NONE; if carry { len } else { 0 }],
-            since: vec![ScheduleKey::BEGINNING; if timed { len } else { 0 }],
+            is_kept: kinds.reports || kinds.since,
+            reports: vec![TelemetrySlot::NONE; if kinds.reports { len } else { 0 }],
+            since: vec![ScheduleKey::BEGINNING; if kinds.since { len } else { 0 }],
         }
+    }
+
+    fn kinds(&self) -> BesideKinds {
+        BesideKinds { reports: !self.reports.is_empty(), since: !self.since.is_empty() }
     }
 
     fn resize(&mut self, len: usize) {
@@ -116,15 +129,15 @@ pub(crate) struct Fifos {
 }
 
 impl Fifos {
-    /// Creates the FIFOs of `links` links. Packets `carry` reports, and are `timed` by the origin of their events.
-    pub(crate) fn new(links: usize, carry: bool, timed: bool) -> Self {
+    /// Creates the FIFOs of `links` links, whose packets have state of these kinds.
+    pub(crate) fn new(links: usize, kinds: BesideKinds) -> Self {
         let store = vec![RingSlot::default(); links * FIRST_SIZE as usize];
         let ring = |link| LinkRing { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![Time::NEVER; links],
             aside: Aside {
-                beside: Beside::of(store.len(), carry, timed),
+                beside: Beside::of(store.len(), kinds),
                 chunks: (0..links).map(|_| VecDeque::new()).collect(),
                 spare: None,
                 long: 0,
@@ -186,7 +199,7 @@ impl Fifos {
         report: TelemetrySlot,
         since: ScheduleKey,
     ) -> bool {
-        self.append(link, packet, (passage.arrives, packet.label_if(passage.marked)), report, since)
+        self.append(link, packet, (passage.arrives, packet.label_behind(passage)), report, since)
     }
 
     /// Appends a packet. It is copied and then changed in its place, as in [`FifoParts::pass_on`].
@@ -228,8 +241,8 @@ impl Fifos {
     fn push_behind(&mut self, link: usize, packet: Packet, beside: (TelemetrySlot, ScheduleKey)) {
         let chunks = &mut self.aside.chunks[link];
         if chunks.back().is_none_or(|chunk| chunk.places.len() == CHUNK) {
-            let (carry, timed) = (!self.aside.beside.reports.is_empty(), !self.aside.beside.since.is_empty());
-            let new = || RingChunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, carry, timed) };
+            let kinds = self.aside.beside.kinds();
+            let new = || RingChunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, kinds) };
             chunks.push_back(self.aside.spare.take().unwrap_or_else(new));
         }
         let ring = &mut self.rings[link];
@@ -512,18 +525,18 @@ impl FifoParts<'_> {
         (place, was_empty)
     }
 
-    /// Appends the packet in a slot to a link that is not full, with a new arrival time and, if it was marked, a mark.
-    /// Returns whether the link was empty.
+    /// Appends the packet in a slot to a link that is not full, with its arrival time behind a port and, if the port marked
+    /// it, a mark. Returns whether the link was empty.
     ///
     /// The packet is copied from slot to slot and then changed there: a change before the copy would make the copy wait for
     /// the store buffer, at every hop.
     #[inline(always)]
-    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time: Time, marked: bool) -> bool {
-        let (place, was_empty) = self.reserve(link, time);
-        let label = self.store[from].0.label_if(marked);
+    pub(crate) fn pass_on(&mut self, from: usize, link: usize, passage: PortTransit) -> bool {
+        let (place, was_empty) = self.reserve(link, passage.arrives);
+        let label = self.store[from].0.label_behind(passage);
         self.store[place] = self.store[from];
         let packet = &mut self.store[place].0;
-        packet.time = time;
+        packet.time = passage.arrives;
         packet.label = label;
         was_empty
     }
@@ -537,7 +550,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_found() {
         let ns = Time::from_ns;
-        let mut fifos = Fifos::new(1, false, false);
+        let mut fifos = Fifos::new(1, BesideKinds { reports: false, since: false });
         for at in 1..2_000 {
             fifos.push(0, Packet::default().at(ns(at)));
         }
@@ -557,10 +570,10 @@ mod tests {
         /// Also if a ring grows while its content wraps around.
         #[test]
         fn each_link_keeps_its_order(
-            (carry, timed) in any::<(bool, bool)>(),
+            (reports, since) in any::<(bool, bool)>(),
             steps in proptest::collection::vec((0..3usize, any::<bool>(), 1..600u64), 1..60),
         ) {
-            let mut fifos = Fifos::new(3, carry, timed);
+            let mut fifos = Fifos::new(3, BesideKinds { reports, since });
             let mut model: [VecDeque<Time>; 3] = Default::default();
             let mut now = 0;
             for (turn, (link, push, times)) in steps.into_iter().enumerate() {

@@ -282,7 +282,7 @@ impl Links {
                         port.mode = PortMode::PriorityBacklogged;
                         waits.begin(link, idle_at, backlogged);
                     }
-                    fifos.pass_on(place, target, arrival.now, passage.marked);
+                    fifos.pass_on(place, target, PortTransit { arrives: arrival.now, ..passage });
                     continue;
                 }
             }
@@ -301,7 +301,7 @@ impl Links {
             };
             if way.is_away() {
                 outboxes[way.place()].packets.push(fifos.at(place).passed(passage));
-            } else if fifos.pass_on(place, target, passage.arrives, passage.marked) {
+            } else if fifos.pass_on(place, target, passage) {
                 schedule.activate(way.node as usize, passage.arrives);
             }
         }
@@ -338,7 +338,7 @@ impl Links {
                 self.egress[link].port.mode = PortMode::PriorityBacklogged;
                 self.overtaken[link].begin(link, idle_at, backlogged);
             }
-            packet.mark(passage.marked);
+            packet.label = packet.label_behind(passage);
             self.fifos.push(fifo, packet);
             return;
         }

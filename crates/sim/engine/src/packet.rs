@@ -143,8 +143,8 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn set(&mut self, a_flag: u8, on: bool) {
-        self.label |= if on { flag(a_flag) } else { 0 };
+    fn set(&mut self, a_flag: u8) {
+        self.label |= flag(a_flag);
     }
 
     #[inline(always)]
@@ -262,10 +262,10 @@ impl Packet {
         self.has(EXPENDABLE)
     }
 
-    /// Sets whether it is dropped before others.
+    /// Sets that it is dropped before others.
     #[inline]
-    pub fn set_expendable(&mut self, expendable: bool) {
-        self.set(EXPENDABLE, expendable);
+    pub fn set_expendable(&mut self) {
+        self.set(EXPENDABLE);
     }
 
     /// Returns whether it is data of a flow. Without a branch, as data and other packets arrive in no predictable
@@ -291,8 +291,8 @@ impl Packet {
 
     /// Marks it.
     #[inline]
-    pub fn mark(&mut self, marked: bool) {
-        self.set(MARKED, marked);
+    pub fn mark(&mut self) {
+        self.set(MARKED);
     }
 
     /// Takes its mark off.
@@ -306,21 +306,23 @@ impl Packet {
         self.has(PINNED)
     }
 
-    /// Its label once it is marked, or not.
+    /// Its label behind a port, which may have marked it.
     #[inline(always)]
-    pub(crate) fn label_if(&self, marked: bool) -> u16 {
-        self.label | if marked { flag(MARKED) } else { 0 }
+    pub(crate) fn label_behind(&self, passage: PortTransit) -> u16 {
+        self.label | if passage.marked { flag(MARKED) } else { 0 }
     }
 
-    pub(crate) fn set_ask(&mut self, ask: bool) {
-        self.set(ASK, ask);
+    /// Requests an immediate acknowledgement.
+    #[inline(always)]
+    pub(crate) fn set_ask(&mut self) {
+        self.set(ASK);
     }
 
     /// The packet on the link behind a port.
     #[inline(always)]
     pub(crate) fn passed(mut self, passage: PortTransit) -> Self {
         self.time = passage.arrives;
-        self.mark(passage.marked);
+        self.label = self.label_behind(passage);
         self
     }
 
@@ -383,7 +385,7 @@ mod tests {
             ..ForwardingHeader::default()
         };
         let mut data = Packet::new(header, Body::Data { seq: 7, attempt: 2, credit: Some(9) });
-        data.mark(true);
+        data.mark();
         let trimmed = data.trimmed(64);
         assert_eq!(trimmed, Packet::new(ForwardingHeader { size: 64, ..header }, Body::Trimmed { seq: 7, attempt: 2 }));
         assert!(trimmed.arrival().control && !trimmed.arrival().ecn_capable && trimmed.is_signal());

@@ -391,7 +391,7 @@ impl<L: ControlLaw> Partition<L> {
             ties.advance(now);
             let first = (arrival == now).then(|| self.plane.first(fifo));
             let first = first.filter(|(packet, since)| {
-                arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm(host) == now)
+                arrival < local || self.hosts.alarm(host) != now && !ties.goes_first(packet, *since)
             });
             if let Some((_, since)) = first {
                 let (packet, report) = self.plane.pop(fifo);
@@ -418,7 +418,9 @@ impl<L: ControlLaw> Partition<L> {
                 ties.pace(flow, self.hosts.paced_at(flow));
             }
             let idle_at = self.plane.idle_at(link);
-            ties.ends(now, idle_at <= now && self.hosts.next_at(host, idle_at) > now);
+            if idle_at <= now && self.hosts.next_at(host, idle_at) > now {
+                ties.falls_idle(now);
+            }
             if !self.hosts.news.is_empty() {
                 self.keep_own_news(host, context.setup);
             }

@@ -196,10 +196,10 @@ impl HostTies {
         }
     }
 
-    /// Returns whether the host's own event at the time of an arrival comes first. `starts`: a flow starts, or a law's
-    /// timer ends.
-    pub(crate) fn goes_first(&self, packet: &Packet, since: ScheduleKey, starts: bool) -> bool {
-        starts || self.own(packet.time).is_some_and(|own| own < since.then(self.input.began(packet)))
+    /// Returns whether the host's own event at the time of an arrival comes first. The start of a flow and the end of a
+    /// law's timer always do, and are not considered here.
+    pub(crate) fn goes_first(&self, packet: &Packet, since: ScheduleKey) -> bool {
+        self.own(packet.time).is_some_and(|own| own < since.then(self.input.began(packet)))
     }
 
     /// Returns the origin of the host's own event at `now`.
@@ -251,9 +251,9 @@ impl HostTies {
         }
     }
 
-    /// Ends an event; `idle` is set if the NIC is idle and finds nothing to send.
-    pub(crate) fn ends(&mut self, now: Time, idle: bool) {
-        if idle && (self.looked || self.began.ends <= now) {
+    /// Ends an event after which the NIC is idle and finds nothing to send.
+    pub(crate) fn falls_idle(&mut self, now: Time) {
+        if self.looked || self.began.ends <= now {
             self.looked = true;
             self.look(now, self.began.end(now).unwrap_or(self.event));
         }
@@ -339,30 +339,28 @@ mod tests {
         host.acts(Time::ZERO);
         assert_eq!(host.leaves(Time::ZERO, ns(1_000)), since(0, 0));
         host.pace(7, Some(ns(3_000)));
-        host.ends(Time::ZERO, false);
         // The alarm was set when the NIC became idle, in an event scheduled at 0.
         host.advance(ns(3_000));
         assert_eq!(host.own(ns(3_000)), Some(since(1_000, 0)));
         // An acknowledgement of 64 B that comes at the same time left the switch at 1936 ns: the alarm is first.
-        assert!(host.goes_first(&packet(3_000, 64), since(0, 0), false));
+        assert!(host.goes_first(&packet(3_000, 64), since(0, 0)));
         host.acts(ns(3_000));
         assert_eq!(host.leaves(ns(3_000), ns(4_000)), since(1_000, 0));
         // The next packet follows without a gap: from the end of this one.
         host.acts(ns(4_000));
         assert_eq!(host.leaves(ns(4_000), ns(5_000)), since(3_000, 1_000));
         host.pace(7, Some(ns(9_000)));
-        host.ends(ns(4_000), false);
         // At 6000 ns an acknowledgement brings the alarm forward: it was set then, in an event scheduled at 4936.
         host.advance(ns(6_000));
         host.arrives(&packet(6_000, 64), since(4_000, 0));
         host.repace(7, Some(ns(8_000)), ns(6_000));
-        host.ends(ns(6_000), true);
+        host.falls_idle(ns(6_000));
         host.advance(ns(8_000));
         assert_eq!(host.own(ns(8_000)), Some(since(6_000, 4_936)));
         // A later time does not put it off: it rings for nothing, and is set again.
         host.arrives(&packet(8_000, 64), since(6_000, 0));
         host.repace(7, Some(ns(8_500)), ns(8_000));
-        host.ends(ns(8_000), true);
+        host.falls_idle(ns(8_000));
         host.advance(ns(8_500));
         assert_eq!(host.own(ns(8_500)), Some(since(8_000, 6_000)));
     }

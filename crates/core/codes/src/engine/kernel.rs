@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code, reason = "vectors are read and written by address; checked lengths at every access cost a third")]
 
-use super::{Multiplication, OutputBytes, Pattern};
+use super::{Multiplication, OutputBytes, Pattern, WriteMode};
 
 /// The longest vector of any engine, in bytes.
 const MAX: usize = 64;
@@ -55,7 +55,7 @@ struct General<'a, T, const PLAIN: bool> {
     rows: usize,
     first: usize,
     sources: &'a [&'a [u8]],
-    add: bool,
+    mode: WriteMode,
 }
 
 impl<V: Vector, const R: usize, const PLAIN: bool> KernelStep<V, R> for General<'_, V::Table, PLAIN> {
@@ -69,7 +69,7 @@ impl<V: Vector, const R: usize, const PLAIN: bool> KernelStep<V, R> for General<
         let zero = [0; MAX];
         // SAFETY: every vector fits `zero`, and the caller guarantees that the processor can.
         let mut sums = [[unsafe { V::load(zero.as_ptr()) }; U]; R];
-        if self.add {
+        if self.mode == WriteMode::Accumulate {
             for (sums, output) in sums.iter_mut().zip(outputs) {
                 // SAFETY: guaranteed by the caller.
                 *sums = unsafe { load::<V, U, SHORT>(output, at, length) };
@@ -127,7 +127,7 @@ impl<V: Vector> KernelStep<V, 2> for Powers<'_> {
 pub(super) unsafe fn run<V: Vector, B: OutputBytes, const FEW: usize, const MANY: usize>(
     job: Multiplication<'_, V::Table, B>,
 ) {
-    let Multiplication { tables, rows, pattern, sources, outputs, add } = job;
+    let Multiplication { tables, rows, pattern, sources, outputs, mode } = job;
     let length = outputs.first().map_or(0, |output| output.len());
     // The unsafe code below relies on this; the creator of the job has checked it and reported errors.
     let equal = outputs.iter().all(|output| output.len() == length);
@@ -135,7 +135,7 @@ pub(super) unsafe fn run<V: Vector, B: OutputBytes, const FEW: usize, const MANY
         debug_assert!(false, "packets of unequal lengths");
         return;
     }
-    if pattern == Pattern::Powers && !add {
+    if pattern == Pattern::Powers && mode == WriteMode::Overwrite {
         if let Some((outputs, _)) = outputs.split_first_chunk_mut::<2>() {
             // SAFETY: all packets have `length` bytes, and the caller guarantees that the processor can.
             unsafe { sweep::<V, B, _, 2, FEW>(&Powers { sources }, outputs, length) };
@@ -148,7 +148,7 @@ pub(super) unsafe fn run<V: Vector, B: OutputBytes, const FEW: usize, const MANY
         macro_rules! take {
             ($rows:literal, $plain:literal, $unroll:ident) => {{
                 if let Some((outputs, _)) = rest.split_first_chunk_mut::<$rows>() {
-                    let step = General::<_, $plain> { tables, rows, first, sources, add };
+                    let step = General::<_, $plain> { tables, rows, first, sources, mode };
                     // SAFETY: all packets have `length` bytes, and the caller guarantees that the processor can.
                     unsafe { sweep::<V, B, _, $rows, $unroll>(&step, outputs, length) };
                 }

@@ -33,6 +33,15 @@ enum Pattern {
     Powers,
 }
 
+/// How products are written to the outputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WriteMode {
+    /// They replace the outputs' contents.
+    Overwrite,
+    /// They are added to the outputs' contents.
+    Accumulate,
+}
+
 /// A matrix of coefficients in the form that its engine wants, column by column.
 ///
 /// A form is created only where its engine runs ([`Matrix::new`]), so a value proves that the instructions exist.
@@ -73,8 +82,7 @@ struct Multiplication<'a, T, B> {
     pattern: Pattern,
     sources: &'a [&'a [u8]],
     outputs: &'a mut [B],
-    /// Add to the outputs' contents, instead of overwriting them.
-    add: bool,
+    mode: WriteMode,
 }
 
 impl Matrix {
@@ -123,17 +131,30 @@ impl Matrix {
     /// Each output becomes the sum of the sources times its row. Numbers and lengths were checked by the caller.
     pub(crate) fn multiply(&self, sources: &[&[u8]], outputs: &mut [&mut [u8]]) {
         debug_assert_eq!(sources.len(), self.columns);
-        self.run(0, self.pattern, sources, outputs, false);
+        self.run(0, self.pattern, sources, outputs, WriteMode::Overwrite);
     }
 
-    /// Each output becomes, or grows by (`add`), the source times its row's entry in `column`.
-    pub(crate) fn multiply_column<B: OutputBytes>(&self, column: usize, source: &[u8], outputs: &mut [B], add: bool) {
+    /// Each output becomes, or grows by (`mode`), the source times its row's entry in `column`.
+    pub(crate) fn multiply_column<B: OutputBytes>(
+        &self,
+        column: usize,
+        source: &[u8],
+        outputs: &mut [B],
+        mode: WriteMode,
+    ) {
         debug_assert!(column < self.columns);
         let pattern = if self.pattern == Pattern::General { Pattern::General } else { Pattern::Plain };
-        self.run(column, pattern, &[source], outputs, add);
+        self.run(column, pattern, &[source], outputs, mode);
     }
 
-    fn run<B: OutputBytes>(&self, column: usize, pattern: Pattern, sources: &[&[u8]], outputs: &mut [B], add: bool) {
+    fn run<B: OutputBytes>(
+        &self,
+        column: usize,
+        pattern: Pattern,
+        sources: &[&[u8]],
+        outputs: &mut [B],
+        mode: WriteMode,
+    ) {
         let rows = self.rows;
         debug_assert_eq!(outputs.len(), rows);
         if rows == 0 {
@@ -147,7 +168,7 @@ impl Matrix {
                     pattern,
                     sources,
                     outputs,
-                    add,
+                    mode,
                 }
             };
         }

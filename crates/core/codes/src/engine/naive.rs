@@ -1,16 +1,19 @@
 //! Naive engine: computes byte by byte from the definition of the field, without tables. Every other engine is checked
 //! against it.
 
-use super::{Multiplication, OutputBytes};
+use super::{Multiplication, OutputBytes, WriteMode};
 use crate::field::REDUCTION;
 
 pub(super) fn run<B: OutputBytes>(job: Multiplication<'_, u8, B>) {
-    let Multiplication { tables, rows, sources, outputs, add, .. } = job;
+    let Multiplication { tables, rows, sources, outputs, mode, .. } = job;
     for (row, output) in outputs.iter_mut().enumerate() {
         for (at, byte) in output.iter_mut().enumerate() {
             let columns = sources.iter().zip(tables.chunks_exact(rows));
             let sum = columns.fold(0, |sum, (source, column)| sum ^ multiply(column[row], source[at]));
-            *byte = if add { *byte ^ sum } else { sum };
+            *byte = match mode {
+                WriteMode::Overwrite => sum,
+                WriteMode::Accumulate => *byte ^ sum,
+            };
         }
     }
 }

@@ -31,7 +31,7 @@ impl ControlLaw for Slows {
 #[test]
 fn gaps_are_whole_ticks() {
     let config = FlowConfig {
-        pacing: Pacing { tick: Tick::new(Span::from_ns(1), false), header: 48, catches_up: false, ..Pacing::PLAIN },
+        pacing: Pacing { tick: Tick::new(Span::from_ns(1)), header: 48, catches_up: false, ..Pacing::PLAIN },
         ..FlowConfig::new(Bytes::new(100_000), 1_000, Span::from_us(4))
     };
     let mut sender = Sender::new(config, Slows(Rate::from_gbps(100)), Time::ZERO);

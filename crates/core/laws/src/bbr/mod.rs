@@ -162,8 +162,8 @@ impl Bbr {
         {
             let before = self.bandwidth.get();
             self.bandwidth.observe(sample);
-            count(&mut self.counts.increases, self.bandwidth.get() > before);
-            count(&mut self.counts.cuts, self.bandwidth.get() < before);
+            count(&mut self.counts.increases, u32::from(self.bandwidth.get() > before));
+            count(&mut self.counts.cuts, u32::from(self.bandwidth.get() < before));
         }
         if round_ended && !limited {
             self.pipe.end_round(self.bandwidth.get());
@@ -185,14 +185,14 @@ impl Bbr {
         if aged && self.params.probe_rtt && !self.mode.is_probing_rtt() {
             self.save_window();
             self.mode = Mode::probe_rtt();
-            count(&mut self.counts.probe_rtts, true);
+            count(&mut self.counts.probe_rtts, 1);
         }
     }
 
     /// Performs the mode transition that is due.
     fn move_on(&mut self, ack: &Ack) {
-        let (probe_window, is_full) = (self.probe_window(), self.pipe.is_full());
-        let seen = TransitionInputs { ack, params: &self.params, is_full, probe_window };
+        let probe_window = self.probe_window();
+        let seen = TransitionInputs { ack, params: &self.params, pipe: &self.pipe, probe_window };
         let before = self.mode;
         self.mode = before.after_probe(&seen);
         if before.is_probing_rtt() && !self.mode.is_probing_rtt() {
@@ -244,7 +244,7 @@ impl Bbr {
         }
         let is_over = self.mode.is_probe_over(now);
         if is_over {
-            self.mode = Mode::left_probe(self.pipe.is_full(), &self.params, now);
+            self.mode = Mode::left_probe(&self.pipe, &self.params, now);
             self.min_rtt_at = now;
         }
         if is_over || !self.recovery.is_open() {
@@ -258,10 +258,10 @@ impl Bbr {
         }
     }
 
-    /// Updates the recovery by `ack`, which may have ended a round.
-    fn recover(&mut self, ack: &Ack, round_ended: bool) {
+    /// Updates the recovery by `ack`.
+    fn recover(&mut self, ack: &Ack) {
         let was_open = self.recovery.is_open();
-        self.recovery = self.recovery.next(ack, round_ended, self.window.floor());
+        self.recovery = self.recovery.next(ack, self.window.floor());
         if !was_open && self.recovery.is_open() {
             self.window.set(self.window.bytes().max(self.prior_window));
         }
@@ -278,8 +278,8 @@ fn packets(bytes: Bytes, mss: Bytes) -> u32 {
     bytes.get().div_ceil(mss.get().max(1)).min(u32::MAX.into()) as u32
 }
 
-fn count(counter: &mut u32, happened: bool) {
-    *counter = counter.saturating_add(happened.into());
+fn count(counter: &mut u32, events: u32) {
+    *counter = counter.saturating_add(events);
 }
 
 impl ControlLaw for Bbr {
@@ -297,7 +297,10 @@ impl ControlLaw for Bbr {
         if self.params.ack_aggregation {
             self.aggregation.observe(ack, self.bandwidth.get(), self.window.bytes(), self.window.floor());
         }
-        self.recover(ack, round_ended);
+        if round_ended {
+            self.recovery = self.recovery.end_round();
+        }
+        self.recover(ack);
         self.observe_rtt(ack);
         self.move_on(ack);
         self.set_pacing();
@@ -309,7 +312,7 @@ impl ControlLaw for Bbr {
         if loss.cause == LossCause::Timeout && self.params.timeout_collapses {
             let before = self.window.bytes();
             self.window.collapse();
-            count(&mut self.counts.loss_cuts, self.window.bytes() < before);
+            count(&mut self.counts.loss_cuts, u32::from(self.window.bytes() < before));
             return;
         }
         // A timeout means that the pipe is empty. With a timer per packet it does not, if more bytes stay in flight than are
@@ -320,7 +323,8 @@ impl ControlLaw for Bbr {
         }
         self.save_window();
         let (before, mss) = (self.recovery, self.window.floor());
-        self.recovery = before.lose(loss.lost, emptied, loss.now, mss);
+        self.recovery =
+            if emptied { before.time_out(loss.lost, loss.now, mss) } else { before.lose(loss.lost, loss.now, mss) };
         let window = self.window.bytes();
         if emptied || before.is_open() {
             // One packet may be sent at once: the lost one.
@@ -332,7 +336,7 @@ impl ControlLaw for Bbr {
         if emptied {
             self.pipe.forget();
         }
-        count(&mut self.counts.loss_cuts, emptied || self.window.bytes() < window);
+        count(&mut self.counts.loss_cuts, u32::from(emptied || self.window.bytes() < window));
     }
 
     fn on_notification(&mut self, notification: &Notification) {

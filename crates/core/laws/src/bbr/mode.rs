@@ -5,6 +5,7 @@ use units::{Bytes, Frac, Time};
 
 use super::Params;
 use super::cycle::Cycle;
+use super::startup::FullPipe;
 use crate::Ack;
 
 /// Mode of BBR (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3). Not `repr(C)`, in which the tag would take a
@@ -33,8 +34,7 @@ pub(super) struct RttProbe {
 pub(super) struct TransitionInputs<'a> {
     pub(super) ack: &'a Ack<'a>,
     pub(super) params: &'a Params,
-    /// True once the pipe was found full.
-    pub(super) is_full: bool,
+    pub(super) pipe: &'a FullPipe,
     /// The window that a probe of the RTT keeps.
     pub(super) probe_window: Bytes,
 }
@@ -56,8 +56,8 @@ impl Mode {
     }
 
     /// Returns the mode after an RTT probe: the gain cycle, or startup if that had not filled the pipe.
-    pub(super) fn left_probe(is_full: bool, params: &Params, now: Time) -> Self {
-        if is_full { Self::probe_bw(params, now) } else { Self::Startup }
+    pub(super) fn left_probe(pipe: &FullPipe, params: &Params, now: Time) -> Self {
+        if pipe.is_full() { Self::probe_bw(params, now) } else { Self::Startup }
     }
 
     pub(super) const fn is_probing_rtt(&self) -> bool {
@@ -90,17 +90,17 @@ impl Mode {
             let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
             return if drained { Self::ProbeRtt(RttProbe { ends }) } else { self };
         }
-        if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.is_full, seen.params, seen.ack.now) } else { self }
+        if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.pipe, seen.params, seen.ack.now) } else { self }
     }
 
     /// Returns the next of startup, drain and the gain cycle. `bdp` is the measured BDP.
     pub(super) fn next(self, seen: &TransitionInputs<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
         let drained = seen.ack.in_flight <= bdp;
         match self {
-            Self::Startup if seen.is_full && drained => {
+            Self::Startup if seen.pipe.is_full() && drained => {
                 Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt)
             }
-            Self::Startup if seen.is_full => Self::Drain,
+            Self::Startup if seen.pipe.is_full() => Self::Drain,
             Self::Drain if drained => Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt),
             Self::ProbeBw(cycle) => Self::ProbeBw(cycle.next(seen.ack, min_rtt, bdp)),
             Self::Startup | Self::Drain | Self::ProbeRtt(_) => self,

@@ -57,13 +57,21 @@ impl Recovery {
         matches!(self.phase, RecoveryPhase::Restarting)
     }
 
-    /// Records `lost` bytes as lost, by a timeout or not.
-    pub(super) fn lose(self, lost: Bytes, timeout: bool, now: Time, mss: Bytes) -> Self {
+    /// Records `lost` bytes as lost while others stay in flight.
+    pub(super) fn lose(self, lost: Bytes, now: Time, mss: Bytes) -> Self {
         let phase = match self.phase {
-            _ if timeout => RecoveryPhase::Restarting,
             RecoveryPhase::Open => RecoveryPhase::Begun,
             going => going,
         };
+        self.entered(phase, lost, now, mss)
+    }
+
+    /// Records `lost` bytes as lost by a timeout that emptied the pipe.
+    pub(super) fn time_out(self, lost: Bytes, now: Time, mss: Bytes) -> Self {
+        self.entered(RecoveryPhase::Restarting, lost, now, mss)
+    }
+
+    fn entered(self, phase: RecoveryPhase, lost: Bytes, now: Time, mss: Bytes) -> Self {
         Self { phase, missing: self.missing.saturating_add(packets(lost, mss)), found: now }
     }
 
@@ -80,17 +88,21 @@ impl Recovery {
         Self { missing: packets(before.times(self.missing.into()), mss), ..self }
     }
 
-    /// Returns the recovery after `ack`, which may have ended a round.
-    pub(super) fn next(self, ack: &Ack, round_ended: bool, mss: Bytes) -> Self {
-        let phase = match self.phase {
-            RecoveryPhase::Conserving if round_ended => RecoveryPhase::Growing,
-            phase => phase,
-        };
-        if !matches!(phase, RecoveryPhase::Growing | RecoveryPhase::Restarting) {
-            return Self { phase, ..self };
+    /// Ends packet conservation at the end of a round.
+    pub(super) fn end_round(self) -> Self {
+        match self.phase {
+            RecoveryPhase::Conserving => Self { phase: RecoveryPhase::Growing, ..self },
+            _ => self,
+        }
+    }
+
+    /// Returns the recovery after `ack`. If `ack` ended a round, [`Recovery::end_round`] comes first.
+    pub(super) fn next(self, ack: &Ack, mss: Bytes) -> Self {
+        if !matches!(self.phase, RecoveryPhase::Growing | RecoveryPhase::Restarting) {
+            return self;
         }
         let missing = self.missing.saturating_sub(packets(ack.acked, mss));
-        if missing == 0 && ack.sent_at >= self.found { Self::OPEN } else { Self { phase, missing, ..self } }
+        if missing == 0 && ack.sent_at >= self.found { Self::OPEN } else { Self { missing, ..self } }
     }
 }
 
@@ -108,51 +120,51 @@ mod tests {
 
     #[test]
     fn one_loss_is_over_when_its_packet_has_come_again() {
-        let mut recovery = Recovery::OPEN.lose(MSS, false, at(100), MSS);
+        let mut recovery = Recovery::OPEN.lose(MSS, at(100), MSS);
         assert!(recovery.conserves() && !recovery.is_open());
         // The acknowledgement after the loss restarts the round, once.
         let (begun, restarts) = recovery.begin_round();
         assert!(restarts && begun.conserves());
         assert!(!begun.begin_round().1);
         // Acknowledgements of packets sent before it change nothing.
-        recovery = begun.next(&ack(&PATH, 105), false, MSS);
+        recovery = begun.next(&ack(&PATH, 105), MSS);
         assert_eq!(recovery, begun);
         // The packet was resent at 100 us; a base RTT of 14 us later it ends both.
-        recovery = recovery.next(&ack(&PATH, 114), true, MSS);
+        recovery = recovery.end_round().next(&ack(&PATH, 114), MSS);
         assert_eq!(recovery, Recovery::OPEN);
     }
 
     #[test]
     fn more_losses_prolong_it() {
-        let mut recovery = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
-        recovery = recovery.lose(MSS.times(2), false, at(106), MSS);
+        let mut recovery = Recovery::OPEN.lose(MSS, at(100), MSS).begin_round().0;
+        recovery = recovery.lose(MSS.times(2), at(106), MSS);
         // Three packets are missing. The first round ends at 114 us, the last of the three was sent at 106 us.
-        recovery = recovery.next(&ack(&PATH, 114), true, MSS);
+        recovery = recovery.end_round().next(&ack(&PATH, 114), MSS);
         assert!(!recovery.conserves() && !recovery.is_open());
-        recovery = recovery.next(&ack(&PATH, 117), false, MSS);
+        recovery = recovery.next(&ack(&PATH, 117), MSS);
         // No packet is missing, but this one was sent at 105 us.
-        recovery = recovery.next(&ack(&PATH, 119), false, MSS);
+        recovery = recovery.next(&ack(&PATH, 119), MSS);
         assert_eq!((recovery.missing, recovery.is_open()), (0, false));
-        assert!(recovery.next(&ack(&PATH, 120), false, MSS).is_open());
+        assert!(recovery.next(&ack(&PATH, 120), MSS).is_open());
     }
 
     #[test]
     fn a_timeout_conserves_nothing_and_waits_for_all_that_was_lost() {
-        let mut recovery = Recovery::OPEN.lose(MSS.times(20), true, at(100), MSS);
+        let mut recovery = Recovery::OPEN.time_out(MSS.times(20), at(100), MSS);
         assert!(recovery.restarts() && !recovery.begin_round().1);
         for us in 114..133 {
-            recovery = recovery.next(&ack(&PATH, us), true, MSS);
+            recovery = recovery.end_round().next(&ack(&PATH, us), MSS);
             assert!(recovery.restarts());
         }
-        assert!(recovery.next(&ack(&PATH, 133), true, MSS).is_open());
+        assert!(recovery.end_round().next(&ack(&PATH, 133), MSS).is_open());
         // A timeout in the first round trip ends it.
-        let conserving = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
-        assert!(!conserving.lose(MSS, true, at(110), MSS).conserves());
+        let conserving = Recovery::OPEN.lose(MSS, at(100), MSS).begin_round().0;
+        assert!(!conserving.time_out(MSS, at(110), MSS).conserves());
     }
 
     #[test]
     fn what_is_missing_is_counted_in_packets_of_the_new_size() {
-        let recovery = Recovery::OPEN.lose(Bytes::new(6 * 1_500), false, at(100), Bytes::new(1_500));
+        let recovery = Recovery::OPEN.lose(Bytes::new(6 * 1_500), at(100), Bytes::new(1_500));
         let jumbo = recovery.counted_in(Bytes::new(1_500), Bytes::new(9_000));
         assert_eq!((recovery.missing, jumbo.missing), (6, 1));
         assert_eq!(jumbo.counted_in(Bytes::new(9_000), Bytes::new(1_400)).missing, 7);
@@ -161,9 +173,9 @@ mod tests {
     #[test]
     fn small_packets_count_whole() {
         let small = Bytes::new(100);
-        let recovery = Recovery::OPEN.lose(small, true, at(100), MSS);
-        assert!(recovery.next(&Ack { acked: small, ..ack(&PATH, 114) }, true, MSS).is_open());
+        let recovery = Recovery::OPEN.time_out(small, at(100), MSS);
+        assert!(recovery.end_round().next(&Ack { acked: small, ..ack(&PATH, 114) }, MSS).is_open());
         let late = Ack { sent_at: at(100) - Span::from_ps(1), ..ack(&PATH, 114) };
-        assert!(!recovery.next(&late, true, MSS).is_open());
+        assert!(!recovery.end_round().next(&late, MSS).is_open());
     }
 }

@@ -82,7 +82,10 @@ impl Clock {
 
     /// The tick.
     pub(crate) fn tick(&self) -> Tick {
-        let short = *self.exact_ticks == ExactTicks::RoundDownOne;
-        self.tick.value().map_or(Tick::NONE, |span| Tick::new(span, short))
+        let tick = match *self.exact_ticks {
+            ExactTicks::Keep => Tick::new,
+            ExactTicks::RoundDownOne => Tick::short,
+        };
+        self.tick.value().map_or(Tick::NONE, tick)
     }
 }

@@ -105,7 +105,7 @@ fn the_simulators_own_network_is_taken_over_exactly() {
         "{}",
         imported.toml
     );
-    let tick = Tick::new(Span::from_ns(1), true);
+    let tick = Tick::short(Span::from_ns(1));
     let ports = setup.network.params().iter().map(|port| port.config().tick);
     assert!(ports.chain([host.tick]).all(|it| it == tick) && setup.ties == TieBreak::Scheduled);
     let notes = imported.notes.join("\n");

@@ -47,6 +47,15 @@ struct CutEdge {
     left: [u64; 2],
 }
 
+/// Direction in which links are followed from a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PathDirection {
+    /// As packets that leave it.
+    Forward,
+    /// Against packets that arrive at it.
+    Backward,
+}
+
 impl Ways<'_> {
     /// The narrowest cut between the hosts' switches for packets of `size` bytes, or none if the cut is as wide as the
     /// narrower of the hosts' links.
@@ -87,8 +96,8 @@ impl Ways<'_> {
                 return None;
             }
         };
-        let before = self.distances(&edges, begin, size, false);
-        let behind = self.distances(&edges, end, size, true);
+        let before = self.distances(&edges, begin, size, PathDirection::Forward);
+        let behind = self.distances(&edges, end, size, PathDirection::Backward);
         let crosses = |edge: &&CutEdge| reached.contains_key(&edge.ends[0]) && !reached.contains_key(&edge.ends[1]);
         let crossing = |edge: &CutEdge| {
             let port = self.network.port(edge.link);
@@ -116,12 +125,21 @@ impl Ways<'_> {
     }
 
     /// The least time of one packet from a switch to all others, or from all others to it.
-    fn distances(&self, edges: &[CutEdge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, Span> {
+    fn distances(
+        &self,
+        edges: &[CutEdge],
+        from: NodeId,
+        size: u32,
+        direction: PathDirection,
+    ) -> BTreeMap<NodeId, Span> {
         let mut known = BTreeMap::from([(from, Span::ZERO)]);
         loop {
             let mut changed = false;
             for edge in edges {
-                let [near, far] = if back { [edge.ends[1], edge.ends[0]] } else { edge.ends };
+                let [near, far] = match direction {
+                    PathDirection::Forward => edge.ends,
+                    PathDirection::Backward => [edge.ends[1], edge.ends[0]],
+                };
                 let port = self.network.port(edge.link);
                 let Some(there) = known.get(&near).map(|&way| way + port.service(size) + port.delay) else {
                     continue;

@@ -342,7 +342,7 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// Keeps each pause of a port from now on.
     pub fn keep_pauses(&mut self, port: usize) {
-        self.ports[port].pauses = Pauses::new(true);
+        self.ports[port].pauses = Pauses::with_spans();
     }
 
     /// Returns the periods in which at least one class of a port was paused, where they are kept, up to `now`.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use experiment::FlowSpec;
-use flow::{DestinationMetrics, FlowConfig, IdleConnection, Sender};
+use flow::{DestinationMetrics, FlowConfig, IdleConnection, Sender, TcpConfig};
 use laws::ControlLaw;
 use units::Time;
 
@@ -59,12 +59,12 @@ impl<L: ControlLaw> Connections<L> {
     }
 
     /// Closes a complete flow.
-    pub(super) fn close(&mut self, host: usize, spec: &FlowSpec, flow: Active<L>, remembers: bool) {
+    pub(super) fn close(&mut self, host: usize, spec: &FlowSpec, flow: Active<L>, tcp: TcpConfig) {
         let Active { sender, connection, .. } = flow;
         if spec.kept {
             let key = (host as u32, spec.dst.0, spec.class, spec.kind, connection);
             self.idle.insert(key, sender.into_connection());
-        } else if remembers {
+        } else if tcp.remembers {
             self.remembered.entry((host as u32, spec.dst.0)).or_default().learn(&sender);
         }
     }

@@ -8,9 +8,11 @@
 use std::collections::VecDeque;
 
 use experiment::{FlowOutcome, FlowSpec, Setup};
-use fabric::{CreditParams, CreditShaper, Offered};
+use fabric::{Arrival, CreditParams, CreditShaper, Offered};
 use flow::Recovery;
-use flow::credits::{CreditReceiver, CreditStats, CreditingConfig, Echo, EmulationReceiver, Signal, Spacing};
+use flow::credits::{
+    CreditReceiver, CreditSender, CreditStats, CreditingConfig, Echo, EmulationReceiver, Signal, Spacing,
+};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{ControlLaw, LawActions, PathInfo};
 use units::{Bytes, Span, Time};
@@ -91,10 +93,14 @@ impl Elsewhere {
 }
 
 impl<L: ControlLaw> Active<L> {
-    pub(super) fn credit_stats(&self, complete: bool) -> CreditStats {
-        self.scheduled().map_or(CreditStats::default(), |scheduled| {
-            if complete { scheduled.final_stats() } else { *scheduled.stats() }
-        })
+    /// Returns the counters so far.
+    pub(super) fn credit_stats(&self) -> CreditStats {
+        self.scheduled().map_or(CreditStats::default(), |scheduled| *scheduled.stats())
+    }
+
+    /// Returns the counters of a complete flow.
+    pub(super) fn final_credit_stats(&self) -> CreditStats {
+        self.scheduled().map_or(CreditStats::default(), CreditSender::final_stats)
     }
 
     /// A packet to the receiver that is no data.
@@ -130,7 +136,8 @@ impl HostState {
     fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
         let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
         let credits = self.credits.get_or_insert_default();
-        match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
+        let arrival = Arrival { now: self.now, ..packet.arrival() };
+        match credits.queue.offer(params, packet, &arrival) {
             Offered::Leaves(packet) => return Some(packet),
             Offered::Waits => self.call_queue(params),
             Offered::Refused(_) => credits.drops += 1,
@@ -247,7 +254,9 @@ impl<L: ControlLaw> PartitionHosts<L> {
                 state.answer(packet, TelemetrySlot::NONE, wire);
                 continue;
             };
-            packet.set_expendable(expendable);
+            if expendable {
+                packet.set_expendable();
+            }
             if let Some(packet) = state.offer(packet, setup) {
                 state.depart(packet, setup, wire);
             }

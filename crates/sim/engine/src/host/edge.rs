@@ -10,6 +10,13 @@ use units::{Span, Time};
 
 use super::Active;
 
+/// Whether the sender's knowledge is attached to a flow's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PacketNotes {
+    Omitted,
+    Attached,
+}
+
 /// Edge state of a flow, present for few.
 pub(super) struct AtEdge {
     /// None if a flow is here only because its law changes packet times, or for its notes.
@@ -19,8 +26,7 @@ pub(super) struct AtEdge {
     /// The time at which the flow's sending end acts on its credits, if it is in the host's calendar; otherwise
     /// [`Time::NEVER`].
     pub(super) called_at: Time,
-    /// Set if the sender's knowledge is attached to its packets.
-    pub(super) notes: bool,
+    pub(super) notes: PacketNotes,
     /// The last round trip measured by an acknowledgement, where that is needed.
     pub(super) last_rtt: Option<Span>,
     /// The time of the flow's next poll; older entries for it are ignored.
@@ -34,11 +40,11 @@ impl AtEdge {
         scheduled: Option<CreditSender>,
         host: &HostConfig,
         sender: &Sender<L>,
-        notes: bool,
+        notes: PacketNotes,
     ) -> Option<Box<Self>> {
         let config = HostShimConfig { segment: host.segment, small_queue: host.small_queue, fq: host.fq };
         let is_there = hold.is_some() || scheduled.is_some() || !config.is_plain(host.mss);
-        (is_there || notes || sender.retimes()).then(|| {
+        (is_there || notes == PacketNotes::Attached || sender.retimes()).then(|| {
             Box::new(Self {
                 edge: is_there.then(|| HostShim::new(&config, host.mss, hold, scheduled)),
                 based_at: Time::ZERO,
@@ -52,7 +58,7 @@ impl AtEdge {
 
     /// Records the round trip of an acknowledgement that the sender is about to receive.
     pub(super) fn measure<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, seq: u32, attempt: u8) {
-        if self.notes {
+        if self.notes == PacketNotes::Attached {
             self.last_rtt = sender.round_trip(now, seq, attempt).or(self.last_rtt);
         }
     }

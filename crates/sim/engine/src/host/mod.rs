@@ -41,7 +41,7 @@ use calendar::{Calendar, Due, FlowSide};
 use connections::Connections;
 pub use credits::Elsewhere;
 use credits::{HostAckState, HostCredits};
-use edge::AtEdge;
+use edge::{AtEdge, PacketNotes};
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, credits_of, flow_config};
@@ -173,7 +173,7 @@ impl HostState {
             paused: 0,
             answering: 0,
             control_first: setup.network.port(uplink).config().control_priority,
-            pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::new(true)))),
+            pauses: setup.series.samples(uplink).then(|| Box::new(Pauses::new(fabric::Pauses::with_spans()))),
             uplink,
             credits: None,
             delayed: None,
@@ -383,9 +383,9 @@ impl<L: ControlLaw> PartitionHosts<L> {
         self.outcomes.push((active.flow, active.outcome(now, now)));
         self.happened(host, Dependency::Complete(FlowId(active.flow)), now, context);
         let spec = &context.setup.flows[active.flow as usize];
-        let remembers = context.setup.host.tcp.remembers;
-        if spec.kept || remembers {
-            self.connections.close(host, spec, active, remembers);
+        let tcp = context.setup.host.tcp;
+        if spec.kept || tcp.remembers {
+            self.connections.close(host, spec, active, tcp);
         }
     }
 
@@ -442,11 +442,12 @@ impl<L: ControlLaw> PartitionHosts<L> {
         let first = law();
         let credits = credits_of(setup, &first);
         let early = setup.host.initial_quantum.of(first.send_limits().window, &path);
-        let config = flow_config(setup, spec, flow, credits.is_some());
+        let config = flow_config(setup, spec, flow, credits.as_ref());
         let (mut sender, connection) = self.connections.open(host, spec, config, first, law, now);
         let hold = self.hold(host, spec, now, setup);
         let scheduled = credits.map(|credits| CreditSender::new(credit_config(setup, flow, &path, credits), now));
-        let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
+        let notes = if context.predicts(flow) { PacketNotes::Attached } else { PacketNotes::Omitted };
+        let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, notes);
         // No timeout can be earlier; then it is checked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };

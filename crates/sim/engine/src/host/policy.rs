@@ -16,8 +16,8 @@ const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 const NOISE: u64 = 0x4e4f_4953;
 
 /// Returns a flow's configuration: the bounds that follow from its path (see [`experiment::HostConfig`]).
-/// Credits may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
-pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited: bool) -> FlowConfig {
+/// `credits` may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credits: Option<&Credits>) -> FlowConfig {
     let host = &setup.host;
     // A flow of less than a packet has a shorter round trip; its estimator starts from that.
     let payload = spec.size.get().min(host.mss.into()) as u32;
@@ -36,7 +36,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     let held_back = host.ack_delay.unwrap_or(quarter);
     // Delay that hosts add to the path: their own processing, and acknowledgements that wait for more packets.
     let hosts = host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
-    let hosts = if credited && host.ack_every > 1 { hosts + held_back } else { hosts };
+    let hosts = if credits.is_some() && host.ack_every > 1 { hosts + held_back } else { hosts };
     let margin = margin + hosts;
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);

@@ -94,7 +94,10 @@ impl<L: ControlLaw> PartitionHosts<L> {
             }
             return;
         }
-        let holds_back = receiving.hold_back(packet, report, is_answered, wire);
+        if !is_answered {
+            receiving.hold_back(packet, report, wire);
+        }
+        let holds_back = receiving.forget_unused(wire);
         if receiving.receiver.is_complete() {
             self.finish_receiver(host, slot, packet, context, wire);
         } else if !holds_back {
@@ -278,21 +281,24 @@ impl Receiving {
         }
     }
 
-    /// Stores a packet as the newest one with a delayed acknowledgement, with its report, and drops the reports that no
-    /// acknowledgement will carry. Returns whether an acknowledgement is held back.
+    /// Stores a packet that was not answered as the newest one with a delayed acknowledgement, with its report, and drops
+    /// the report that no acknowledgement will carry.
     #[inline]
-    fn hold_back(&mut self, packet: &Packet, report: TelemetrySlot, is_answered: bool, wire: &mut impl Nic) -> bool {
-        let holds_back = self.receiver.holds_back();
-        if !is_answered {
-            let mut unused = report;
-            if holds_back {
-                self.held_back = *packet;
-                if let Some(notes) = &mut self.notes {
-                    unused = std::mem::replace(&mut notes.report, report);
-                }
+    fn hold_back(&mut self, packet: &Packet, report: TelemetrySlot, wire: &mut impl Nic) {
+        let mut unused = report;
+        if self.receiver.holds_back() {
+            self.held_back = *packet;
+            if let Some(notes) = &mut self.notes {
+                unused = std::mem::replace(&mut notes.report, report);
             }
-            forget(unused, wire);
         }
+        forget(unused, wire);
+    }
+
+    /// Drops the stored report if no acknowledgement is held back to carry it. Returns whether one is.
+    #[inline]
+    fn forget_unused(&mut self, wire: &mut impl Nic) -> bool {
+        let holds_back = self.receiver.holds_back();
         if !holds_back {
             forget(self.take_report(), wire);
         }
@@ -319,7 +325,7 @@ impl FeedbackState {
     ) {
         let now = packet.time;
         let (seq, attempt) = packet.transmission();
-        let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
+        let tells = packet.is_marked() && self.notifier.as_mut().is_some_and(|notifier| notifier.on_mark(now));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
             state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), TelemetrySlot::NONE, wire);
         }

@@ -9,7 +9,7 @@ use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
 use super::calendar::Due;
-use super::edge::AtEdge;
+use super::edge::{AtEdge, PacketNotes};
 use super::pauses::ANSWERS;
 use super::{Context, HostState, Nic, PartitionHosts};
 use crate::body::Body;
@@ -92,7 +92,7 @@ impl<L: ControlLaw> PartitionHosts<L> {
                     let size = packet.size;
                     self.data_packets += 1;
                     match &active.edge {
-                        Some(edge) if edge.notes => active.transmit_noted(now, packet, wire),
+                        Some(edge) if edge.notes == PacketNotes::Attached => active.transmit_noted(now, packet, wire),
                         _ => wire.transmit(packet),
                     }
                     if active.edge.is_some() {
@@ -233,8 +233,12 @@ impl<L: ControlLaw> Active<L> {
         };
         let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.told(credit));
         let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
-        packet.set_ask(segment.asks());
-        packet.set_expendable(expendable);
+        if segment.asks() {
+            packet.set_ask();
+        }
+        if expendable {
+            packet.set_expendable();
+        }
         (packet, segment.then)
     }
 
@@ -274,7 +278,7 @@ impl<L: ControlLaw> Active<L> {
             delivered: self.sender.delivered(),
             stats: FlowStats { held, ..*self.sender.stats() },
             actions: self.sender.actions(),
-            credits: self.credit_stats(completed.is_set()),
+            credits: if completed.is_set() { self.final_credit_stats() } else { self.credit_stats() },
         }
     }
 }

@@ -8,7 +8,7 @@ use fabric::{LinkId, NodeId, NodeKind, Port, PortExtras, PortMode, PortParams, P
 use units::{Span, Time, mix64};
 
 use super::{Extended, Plane};
-use crate::fifo::Fifos;
+use crate::fifo::{BesideKinds, Fifos};
 use crate::layout::Layout;
 use crate::links::{Egress, Failing, LinkDestination, Links, LossCounters, Mail, NO_FIFO, PriorityBacklog, Salts};
 use crate::merge::Entrants;
@@ -104,7 +104,10 @@ impl Plane {
             links: Links {
                 egress,
                 overtaken,
-                fifos: Fifos::new(fifos as usize, setup.carries_reports(), setup.ties == TieBreak::Scheduled),
+                fifos: Fifos::new(
+                    fifos as usize,
+                    BesideKinds { reports: setup.carries_reports(), since: setup.ties == TieBreak::Scheduled },
+                ),
                 outboxes,
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),

@@ -183,7 +183,9 @@ fn marks_are_notified_once_an_interval() {
     let marked = [(0, false), (1, true), (2, true), (49, true), (50, false), (51, true), (99, true), (101, true)];
     for (seq, (at, is_marked)) in (0..).zip(marked) {
         let mut packet = signal(Body::Data { seq, attempt: 1, credit: None }, 3, us(at));
-        packet.mark(is_marked);
+        if is_marked {
+            packet.mark();
+        }
         bench.arrive(packet, TelemetrySlot::NONE);
     }
     let cnps: Vec<_> = bench.wire.packets.iter().filter(|packet| packet.kind() == BodyKind::Cnp).collect();

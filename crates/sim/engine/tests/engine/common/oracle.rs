@@ -454,7 +454,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &PathInfo) -> L> Oracle<'a, L, F> {
             loses
         });
         port.service_ends = now + lasts(&config, packet.size.into());
-        packet.mark(marked);
+        if marked {
+            packet.mark();
+        }
         port.in_service = Some(packet);
         let ends = port.service_ends;
         self.leave(link, packet, ends, lost);

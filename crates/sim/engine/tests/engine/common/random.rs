@@ -89,8 +89,8 @@ fn network(
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
     let delays = (delay(), delay(), delay());
     // Exact; whole nanoseconds; and steps longer than an acknowledgement lasts.
-    let tick = |ns, short| Just(Tick::new(Span::from_ns(ns), short));
-    let ticks = prop_oneof![3 => Just(Tick::NONE), 1 => tick(1, false), 1 => tick(1, true), 1 => tick(100, true)];
+    let (down, short) = (|ns| Just(Tick::new(Span::from_ns(ns))), |ns| Just(Tick::short(Span::from_ns(ns))));
+    let ticks = prop_oneof![3 => Just(Tick::NONE), 1 => down(1), 1 => short(1), 1 => short(100)];
     let ports = (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits));
     (ports, 0..5u8, delays, 1..5usize, ticks).prop_map(
         |((port, bottleneck), which, (nic, inside, haul), hosts, tick)| {

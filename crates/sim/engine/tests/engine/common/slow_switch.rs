@@ -337,7 +337,9 @@ impl<'a> SlowSwitch<'a> {
         }
         count(&mut port.counters, &packet, marked);
         let size = u64::from(packet.size);
-        packet.mark(marked);
+        if marked {
+            packet.mark();
+        }
         if !lost {
             wishes.push(Wish::Leaves(link, packet, now + service));
         }
