@@ -36,7 +36,7 @@ impl SweepObserver for Terminal {
             let all = study::count(names.len(), "run");
             self.tell(&format!("{kept} of {all} finished before: kept; --force runs them again"));
         }
-        Box::new(RunsDisplay::new(self.quiet, names, kept))
+        Box::new(RunsDisplay::new(self, names, kept))
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl RunsDisplay {
     /// Returns a display for runs of these names. `kept` is the number of runs that were finished before.
-    fn new(quiet: bool, names: &[String], kept: usize) -> Self {
+    fn new(&Terminal { quiet }: &Terminal, names: &[String], kept: usize) -> Self {
         let terminal = (!quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let runs = names.len();
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn runs_are_numbered_and_the_whole_grids_time_is_told() {
         let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
-        let board = RunsDisplay::new(true, &names, 20);
+        let board = RunsDisplay::new(&Terminal { quiet: true }, &names, 20);
         drop(board.begin("kept ones are counted", Time::from_ps(1), 1));
         let line = board.begin("uno,load=0.4", Time::from_ps(1), 1);
         assert_eq!(line.name, "run 22/60 uno,load=0.4");
@@ -252,10 +252,10 @@ mod tests {
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::ZERO), ", about 12 min left in all");
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
-        let alone = RunsDisplay::new(true, &names[..1], 0);
+        let alone = RunsDisplay::new(&Terminal { quiet: true }, &names[..1], 0);
         assert_eq!(alone.begin("uno", Time::from_ps(1), 1).name, "uno");
         assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
-        let new = RunsDisplay::new(true, &names, 0);
+        let new = RunsDisplay::new(&Terminal { quiet: true }, &names, 0);
         assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));
     }
 }

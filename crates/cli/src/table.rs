@@ -20,6 +20,15 @@ const OVER_IDEAL: &str = "over ideal";
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
 
+/// Columns of a table that are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Columns {
+    /// As many as the terminal has room for.
+    Fitted,
+    /// All.
+    All,
+}
+
 /// A table that fits the terminal, and is as wide as it needs to be where there is none.
 pub(crate) fn fitted() -> Table {
     let mut table = Table::new();
@@ -81,9 +90,12 @@ fn keys_of(run: &RunResults) -> Vec<(String, Datum)> {
     keys
 }
 
-/// A table as it is shown: without `wide`, as many columns as the terminal has room for.
-pub(crate) fn shown(sheet: &Sheet, wide: bool) -> String {
-    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
+/// A table as it is shown.
+pub(crate) fn shown(sheet: &Sheet, columns: Columns) -> String {
+    let width = match columns {
+        Columns::Fitted => fitted().width().filter(|&width| width > 0),
+        Columns::All => None,
+    };
     let table = numbers(sheet, width);
     let title = if sheet.title.is_empty() { String::new() } else { format!("{}\n", sheet.title) };
     format!("{title}{table}\n")

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::table::Columns;
 pub(crate) use bench::*;
 pub(crate) use export::*;
 pub(crate) use import::*;
@@ -232,6 +233,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// Returns the columns of tables that are shown.
+    pub(crate) fn columns(&self) -> Columns {
+        if self.wide { Columns::All } else { Columns::Fitted }
+    }
+
     /// Returns true if neither progress nor tables are to be shown.
     pub(crate) fn is_silent(&self) -> bool {
         self.quiet || self.json || self.csv.is_asked()

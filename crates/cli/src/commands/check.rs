@@ -240,7 +240,7 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         say("flashpass", text);
     }
     for line in &report.shared {
-        let gates = line.gates.iter().map(|cables| format!("\n  {}", gate_line(cables, line.switch.pfc.is_some())));
+        let gates = line.gates.iter().map(|cables| format!("\n  {}", gate_line(cables, line)));
         say(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
     }
     if let Some(on_ramp) = &report.on_ramp {
@@ -490,15 +490,15 @@ fn controller(module: &SwitchController, ports: usize) -> String {
     }
 }
 
-/// Returns the ingress limits of a class of cables.
-fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, pauses: bool) -> String {
+/// Returns the ingress limits of a class of cables at these switches.
+fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, line: &SwitchLine) -> String {
     let class = class.name();
     let off = match gate.off {
         Limit::Bytes(size) => bytes(size.get()),
         Limit::Alpha(alpha) => format!("{} of what is left", alpha.bits() as f64 / (1u64 << 32) as f64),
     };
     let resumes = bytes(gate.hysteresis.get());
-    if pauses {
+    if line.switch.pfc.is_some() {
         let headroom = bytes(gate.headroom.get());
         let short = may_arrive.filter(|&most| gate.headroom < most).map_or(String::new(), |most| {
             let lacks = bytes((most - gate.headroom).get());

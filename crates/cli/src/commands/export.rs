@@ -107,7 +107,7 @@ impl Exported {
             };
             let pauses = node.switch.is_some_and(|switch| switch.pfc.is_some_and(|pfc| !pfc.relay));
             let lossless = if pauses {
-                let Some(headroom) = crate::sonic::headroom(&asic, &cable, &traffic, false) else {
+                let Some(headroom) = crate::sonic::headroom(&asic, &cable, &traffic) else {
                     return Err(CommandFailure::Input(format!(
                         "error: the port of {} to {to} has {}, and SONiC's formula has no response time for this speed\n\
                          help: it has 100M, 1G, 10G, 25G, 40G, 50G, 100G, 200G, 400G and 800G",

@@ -25,6 +25,7 @@ use crate::named_file::{NamedFile, OutputKind, outside_of_results};
 use crate::progress::Terminal;
 use crate::record::{FigureRecord, RecordFolder, RecordRow, natural};
 use crate::sheet::{self, Datum, Sheet, SheetRow, check_csv, print_csv};
+use crate::table::Columns;
 use causes::Suspect;
 
 /// One of a paper's files.
@@ -130,7 +131,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), CommandFailure> {
         }
         let reproduced = run(figure, args)?;
         if !args.common.is_silent() {
-            print(&describe(&reproduced, args.scale, args.common.wide))?;
+            print(&describe(&reproduced, args.scale, args.common.columns()))?;
         }
         if args.update_verdicts {
             record(&reproduced, args.scale)?;
@@ -471,7 +472,7 @@ fn verdicts(done: &[Reproduced]) -> Sheet {
     Sheet { name: "claims", title: String::new(), first: "figure", columns, rows: rows.collect() }
 }
 
-fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
+fn describe(reproduced: &Reproduced, scale: Scale, columns: Columns) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
     let colour = crate::exit::colour();
@@ -494,7 +495,7 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
         let _ = writeln!(reasons, "cannot judge {}: {}", judged.id, judged.note);
     }
     let sheets = crate::table::averages("tables", &reproduced.tables);
-    let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, wide)).collect();
+    let averages: String = sheets.iter().map(|sheet| crate::table::shown(sheet, columns)).collect();
     let mut averages = averages + &crate::table::signs(&sheets);
     for windows in &reproduced.windows {
         let _ = writeln!(averages, "{windows}");

@@ -15,7 +15,7 @@ use crate::args::{Common, FileArgs, RunArgs, VaryArgs};
 use crate::exit::{CommandFailure, print, tell};
 use crate::progress::Terminal;
 use crate::sheet::{Sheet, check_csv, print_csv};
-use crate::table;
+use crate::table::{self, Columns};
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     let scenario = varied(&args.file, &args.vary, &args.common)?;
@@ -130,7 +130,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), CommandFailure> {
         }
         return Ok(());
     }
-    let text = text(&finished.runs, &finished.tables, common.wide);
+    let text = text(&finished.runs, &finished.tables, common.columns());
     let report: PathBuf = finished.out.join(REPORT);
     let seeds = if has_seeds(&finished.runs) {
         format!("over seeds: narrows show {}\n", finished.out.display())
@@ -158,10 +158,10 @@ pub(crate) fn sheets(runs: &[RunResults], tables: &[AveragesTable]) -> Vec<Sheet
 }
 
 /// The summary of runs and their tables, as a person reads it.
-pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], wide: bool) -> String {
+pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], columns: Columns) -> String {
     let listed = &runs[..runs.len().min(SHOWN)];
     let first = table::runs(listed);
-    let mut text = table::shown(&first, wide);
+    let mut text = table::shown(&first, columns);
     if listed.len() < runs.len() {
         let _ = writeln!(text, "{} more in the report", study::count(runs.len() - listed.len(), "run"));
     }
@@ -177,7 +177,7 @@ pub(crate) fn text(runs: &[RunResults], tables: &[AveragesTable], wide: bool) ->
     let (iterations, averages, parts) = (table::iterations(listed), table::averages("tables", tables), pooled(runs));
     let pooled = table::pooled(&parts);
     let rest: Vec<Sheet> = iterations.into_iter().chain(averages).chain(pooled).collect();
-    text.extend(rest.iter().map(|sheet| table::shown(sheet, wide)));
+    text.extend(rest.iter().map(|sheet| table::shown(sheet, columns)));
     if !parts.is_empty() {
         text.push_str(table::POOLED);
     }

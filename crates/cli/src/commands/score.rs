@@ -16,7 +16,7 @@ use crate::args::ScoreArgs;
 use crate::exit::{CommandFailure, print, tell};
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{Datum, Sheet, SheetCell, SheetRow, check_csv, print_csv};
-use crate::table;
+use crate::table::{self, Columns};
 
 /// A file of `--save-baseline`: a point of a thousand metrics and seeds is under a megabyte.
 const REFERENCE: SizeLimit = SizeLimit { what: "a reference", mib: 64 };
@@ -75,7 +75,8 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<(), CommandFailure> {
     if args.csv.is_asked() {
         return print_csv(&sheets, args.csv.table());
     }
-    let tables: Vec<String> = sheets.iter().map(|sheet| table::shown(sheet, args.wide)).collect();
+    let columns = if args.wide { Columns::All } else { Columns::Fitted };
+    let tables: Vec<String> = sheets.iter().map(|sheet| table::shown(sheet, columns)).collect();
     let text = format!("{}{}", tables.join("\n"), initial_window_lines(&runs).join("\n"));
     print(text.trim_end())
 }

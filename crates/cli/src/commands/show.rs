@@ -13,6 +13,7 @@ use crate::exit::{CommandFailure, print};
 use crate::flow_log;
 use crate::named_file::{NamedFile, OutputKind};
 use crate::sheet::{check_csv, print_csv};
+use crate::table::Columns;
 
 pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), CommandFailure> {
     // `[[table]]` of the scenario is no part of results.
@@ -30,7 +31,8 @@ pub(crate) fn show(args: &ShowResultsArgs) -> Result<(), CommandFailure> {
     }
     let specs = TableSpec::usual(&runs);
     let tables: Vec<_> = specs.iter().map(|spec| spec.of(&runs)).collect();
-    print(super::run::text(&runs, &tables, args.wide).trim_end())
+    let columns = if args.wide { Columns::All } else { Columns::Fitted };
+    print(super::run::text(&runs, &tables, columns).trim_end())
 }
 
 /// Refuses a file where a directory of results is meant.

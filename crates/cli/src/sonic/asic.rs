@@ -17,20 +17,25 @@ pub(crate) struct Asic {
     pub(crate) extra_bytes: u64,
 }
 
-const fn asic(name: &'static str, cell_bytes: u64, has_tiles: bool, extra_bytes: u64) -> Asic {
-    Asic { name, cell_bytes, pipeline_kib: 18, mac_phy_milli_kib: 800, has_tiles, extra_bytes }
-}
+const SPECTRUM_3: Asic = Asic {
+    name: "spectrum-3",
+    cell_bytes: 144,
+    pipeline_kib: 18,
+    mac_phy_milli_kib: 800,
+    has_tiles: false,
+    extra_bytes: 0,
+};
 
 /// Chips with numbers in SONiC's design documents (cells of 96 bytes on Spectrum, 144 on -2 and -3; a pipeline of 18 KiB;
 /// 0.8 KiB of egress and PHY). The later ones have -3's cells and their own terms of the formula: state `--cell` where
 /// yours differ.
 pub(crate) const ASICS: [Asic; 6] = [
-    asic("spectrum", 96, false, 0),
-    asic("spectrum-2", 144, false, 0),
-    asic("spectrum-3", 144, false, 0),
-    asic("spectrum-4", 144, true, 0),
-    asic("spectrum-5", 144, true, 0),
-    asic("spectrum-6", 144, false, 18_432),
+    Asic { name: "spectrum", cell_bytes: 96, ..SPECTRUM_3 },
+    Asic { name: "spectrum-2", ..SPECTRUM_3 },
+    SPECTRUM_3,
+    Asic { name: "spectrum-4", has_tiles: true, ..SPECTRUM_3 },
+    Asic { name: "spectrum-5", has_tiles: true, ..SPECTRUM_3 },
+    Asic { name: "spectrum-6", extra_bytes: 18_432, ..SPECTRUM_3 },
 ];
 
 impl Asic {

@@ -60,15 +60,10 @@ pub(crate) fn peer_response_bytes(speed_mbps: u64) -> Option<u64> {
     Some(quanta * 64)
 }
 
-/// The headroom of a cable. `has_pool`: whether headroom is a pool of all ports, so that a group reserves none of it.
+/// The headroom of a cable, which each priority group reserves: not a pool of all ports.
 ///
 /// None for a speed without a known response time.
-pub(crate) fn headroom(
-    asic: &Asic,
-    cable: &HeadroomCable,
-    traffic: &LosslessTraffic,
-    has_pool: bool,
-) -> Option<Headroom> {
+pub(crate) fn headroom(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic) -> Option<Headroom> {
     // Fractions have this denominator: 792 of the cable, 4,096 of the gearbox, 1,000 of thousandths.
     const PARTS: u128 = 792 * 4_096 * 1_000;
     let peer = peer_response_bytes(cable.speed_mbps)?;
@@ -91,13 +86,13 @@ pub(crate) fn headroom(
     let packet = u128::from(traffic.mtu_bytes);
     let mut xoff = up_to_kib(packet * PARTS * of + propagation * occupied, PARTS * of) + asic.extra_bytes;
     let at_worst = up_to_kib(packet * PARTS + propagation * worst, PARTS);
-    if !has_pool && small != 100 && xoff + 2_048 < at_worst {
+    if small != 100 && xoff + 2_048 < at_worst {
         xoff += 2_048;
     }
     let lanes = if cable.has_eight_lanes { 2 } else { 1 };
     let xon = lanes * asic.pipeline_kib * 1_024;
     let more = if cable.has_eight_lanes { cable.mtu_bytes } else { 0 };
-    let size = if has_pool { xon } else { up_to_kib(u128::from(xoff + xon + more), 1) };
+    let size = up_to_kib(u128::from(xoff + xon + more), 1);
     Some(Headroom { xoff, xon, size })
 }
 
@@ -109,7 +104,7 @@ pub(crate) fn metres(delay_ps: u64) -> u64 {
 /// Returns the longest cable, no longer than this one, with a headroom below `under_bytes`; none if no cable is short enough.
 pub(crate) fn longest(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic, under_bytes: u64) -> Option<u64> {
     let fits = |length_m| {
-        headroom(asic, &HeadroomCable { length_m, ..*cable }, traffic, false).is_some_and(|it| it.size < under_bytes)
+        headroom(asic, &HeadroomCable { length_m, ..*cable }, traffic).is_some_and(|it| it.size < under_bytes)
     };
     let (mut low, mut high) = (0, cable.length_m);
     while low < high {
@@ -177,7 +172,7 @@ mod tests {
     }
 
     /// The formula, term by term as SONiC writes it, in fractions.
-    fn as_written(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic, pool: bool) -> [i128; 3] {
+    fn as_written(asic: &Asic, cable: &HeadroomCable, traffic: &LosslessTraffic) -> [i128; 3] {
         let (speed, small, mtu) = (int(cable.speed_mbps), int(traffic.small_percent), int(traffic.mtu_bytes));
         let cell = int(asic.cell_bytes);
         let minus = |a: Fraction, b: Fraction| a.plus(Fraction::new(-b.0, b.1));
@@ -206,7 +201,7 @@ mod tests {
             .plus(tile);
         let mut xoff = mtu.plus(propagation.times(occupancy)).up_to_kib() + i128::from(asic.extra_bytes);
         let speedy = mtu.plus(propagation.times(worst)).up_to_kib();
-        if !pool && traffic.small_percent != 100 && xoff + 2_048 < speedy {
+        if traffic.small_percent != 100 && xoff + 2_048 < speedy {
             xoff += 2_048;
         }
         let mut xon = int(asic.pipeline_kib).times(int(1_024)).up_to_kib();
@@ -215,7 +210,7 @@ mod tests {
             xon *= 2;
             more = i128::from(cable.mtu_bytes);
         }
-        let size = if pool { xon } else { int(xoff + xon + more).up_to_kib() };
+        let size = int(xoff + xon + more).up_to_kib();
         [xoff, xon, size]
     }
 
@@ -227,16 +222,16 @@ mod tests {
                 for length_m in [0, 1, 5, 40, 300, 2_000, 10_000, 80_000, 300_000, 1_234_567] {
                     for (mtu_bytes, gearbox_delay) in [(1_500, 0), (9_100, 7), (9_216, 31)] {
                         for (lossless, small_percent) in [(1_024, 100), (1_500, 50), (4_096, 0), (9_000, 7)] {
-                            for (has_eight_lanes, pool) in [(false, false), (true, false), (false, true)] {
+                            for has_eight_lanes in [false, true] {
                                 let cable =
                                     HeadroomCable { speed_mbps, length_m, mtu_bytes, gearbox_delay, has_eight_lanes };
                                 let traffic = LosslessTraffic { mtu_bytes: lossless, small_percent };
-                                let found = headroom(asic, &cable, &traffic, pool).unwrap();
-                                let wanted = as_written(asic, &cable, &traffic, pool);
+                                let found = headroom(asic, &cable, &traffic).unwrap();
+                                let wanted = as_written(asic, &cable, &traffic);
                                 assert_eq!(
                                     [found.xoff, found.xon, found.size].map(i128::from),
                                     wanted,
-                                    "{asic:?} {cable:?} {traffic:?} {pool}"
+                                    "{asic:?} {cable:?} {traffic:?}"
                                 );
                                 points += 1;
                                 different.insert(wanted);
@@ -260,7 +255,7 @@ mod tests {
                 gearbox_delay: 0,
                 has_eight_lanes: false,
             };
-            headroom(&Asic::from_name("spectrum-3").unwrap(), &cable, &traffic, false).unwrap().xoff
+            headroom(&Asic::from_name("spectrum-3").unwrap(), &cable, &traffic).unwrap().xoff
         };
         // Small packets alone take three times their bytes of cells of 144 bytes.
         let on_the_cable = 300_000 * 100_000 / 792;
@@ -270,8 +265,7 @@ mod tests {
             headroom(
                 &ASICS[0],
                 &HeadroomCable { speed_mbps: 7, length_m: 1, mtu_bytes: 1, gearbox_delay: 0, has_eight_lanes: false },
-                &traffic,
-                false
+                &traffic
             ),
             None
         );

@@ -1,12 +1,12 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use emulator::packet::{Headers, is_open, joined, render, whole_segment};
+use emulator::packet::{Headers, Mark, is_open, joined, render, whole_segment};
 
 /// Any bytes of a device are a packet or a fault, and a packet can be written in runs of any length of its segments.
 pub(crate) fn packet(frame: &[u8]) {
     let Ok(headers) = Headers::parse(frame) else { return };
     let count = headers.segments();
-    let marked = headers.is_ecn_capable();
+    let mark = if headers.is_ecn_capable() { Mark::Ce } else { Mark::None };
     let mut out = Vec::new();
     let mut payload = 0;
     let mut first = 0;
@@ -16,17 +16,17 @@ pub(crate) fn packet(frame: &[u8]) {
             break;
         }
         let past = count.min(first.saturating_add(length));
-        payload += render(frame, &headers, first..past, marked, &mut out).len();
+        payload += render(frame, &headers, first..past, mark, &mut out).len();
         // The written packet parses to the same number of segments.
         let mut written = out.clone();
-        written.extend_from_slice(render(frame, &headers, first..past, marked, &mut out));
+        written.extend_from_slice(render(frame, &headers, first..past, mark, &mut out));
         if let Ok(again) = Headers::parse(&written) {
             assert_eq!(again.segments(), past - first);
             assert_eq!(again.flow, headers.flow);
         } else {
             panic!("what was written cannot be read");
         }
-        whole_segment(frame, &headers, first, marked, &mut out);
+        whole_segment(frame, &headers, first, mark, &mut out);
         assert_eq!(out.len(), usize::from(headers.wire_length(first)));
         first = past;
     }

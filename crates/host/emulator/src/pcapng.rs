@@ -120,12 +120,15 @@ impl Output {
         Self { file: BufWriter::new(draft), written: 0, failure: None, ends, packets: 0, buffered }
     }
 
-    /// A block is whole, of a packet or not.
-    fn block_ends(&mut self, of_packet: bool) {
-        if of_packet {
-            self.packets += 1;
-            self.buffered.push_back(self.written);
-        }
+    /// A packet's block is whole.
+    fn packet_ends(&mut self) {
+        self.packets += 1;
+        self.buffered.push_back(self.written);
+        self.block_ends();
+    }
+
+    /// A block is whole.
+    fn block_ends(&mut self) {
         self.forget_what_was_taken();
         if self.ends.back().is_none_or(|last| self.written - last.0 >= 1 << 20) {
             self.ends.push_back((self.written, self.packets));
@@ -253,7 +256,7 @@ fn open(path: &Path, name: &str) -> Result<CaptureWriter, Error> {
         ],
     };
     writer.write_pcapng_block(interface).map_err(|error| failed(path, error.to_string()))?;
-    writer.get_mut().block_ends(false);
+    writer.get_mut().block_ends();
     Ok(writer)
 }
 
@@ -275,7 +278,7 @@ fn write(receiver: &Receiver<Captured>, files: Vec<(CaptureWriter, PathBuf)>) ->
             options: Vec::new(),
         };
         match writer.write_pcapng_block(packet) {
-            Ok(_) => writer.get_mut().block_ends(true),
+            Ok(_) => writer.get_mut().packet_ends(),
             Err(error) => {
                 missing.packets += 1;
                 let report =
@@ -389,7 +392,7 @@ mod tests {
         let mut writer = open(&path, "port").unwrap();
         for second in 0..PACKETS {
             writer.write_pcapng_block(packet(second)).unwrap();
-            writer.get_mut().block_ends(true);
+            writer.get_mut().packet_ends();
         }
         let written = writer.get_ref().written;
         writer.get_mut().flush().unwrap();

@@ -16,7 +16,7 @@ use crate::pressure::{Pressure, PressureMonitor};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::sys::Urgent;
 use crate::traffic::carried::{self, FlowTransport};
-use crate::traffic::{Connected, HostNetwork, Traffic, TrafficProgress, flow_of};
+use crate::traffic::{Connected, HostNetwork, IpVersion, Traffic, TrafficProgress, flow_of};
 
 /// Options of a run.
 pub struct RunOptions {
@@ -25,8 +25,8 @@ pub struct RunOptions {
     pub congestion: Vec<String>,
     /// True if TCP requests ECN even if its congestion control does not need it.
     pub ecn: bool,
-    /// A scenario's flows over IPv6.
-    pub ipv6: bool,
+    /// The IP version of a scenario's flows.
+    pub ip_version: IpVersion,
     /// The largest burst that TCP hands a device at a time; none keeps the kernel's own limit, 64 KiB.
     pub burst: Option<u32>,
     /// True if the router requests real-time scheduling.
@@ -64,9 +64,12 @@ const HOSTS_PRIORITY: i32 = 1;
 const PROGRAM_INTERVAL: Span = Span::from_ms(10);
 
 impl HostNetwork for HostNamespaces {
-    fn address(&self, host: HostId, ipv6: bool) -> IpAddr {
+    fn address(&self, host: HostId, version: IpVersion) -> IpAddr {
         let plan = &self.plan()[host.index()];
-        if ipv6 { plan.v6.into() } else { plan.v4.into() }
+        match version {
+            IpVersion::V4 => plan.v4.into(),
+            IpVersion::V6 => plan.v6.into(),
+        }
     }
 
     fn within(&self, host: HostId, work: &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error> {
@@ -109,7 +112,7 @@ pub fn run_traffic(
 ) -> Result<Emulated, Error> {
     let hosts = HostNamespaces::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
-    let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
+    let traffic = Traffic { setup, congestion: &options.congestion, ip_version: options.ip_version };
     let waiting = TrafficProgress { now: Time::ZERO, completed: 0 };
     let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
     let clock = router.begin();
@@ -162,7 +165,7 @@ pub fn run_carried(
     let pressure = Pressure { stalled: router.stalled, ..pressure };
     let outcome = of_carried(&end, &router);
     let mut notes = broken(end.failures.iter());
-    cut_short(end.cut_short, &mut notes);
+    notes.extend(end.cut_short.then(cut_short));
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
@@ -240,16 +243,14 @@ pub fn run_programs<P: Programs>(setup: &Setup, mut options: RunOptions, program
 }
 
 fn of_samples(samples: &SocketSamples, notes: &mut Vec<String>) {
-    cut_short(samples.cut_short, notes);
+    notes.extend(samples.cut_short.then(cut_short));
     if let Some(reason) = &samples.law_state_refused {
         notes.push(format!("the laws' own state and their counts of actions are missing: {reason}"));
     }
 }
 
-fn cut_short(samples: bool, notes: &mut Vec<String>) {
-    if samples {
-        notes.push("there were more samples of flows than are kept: lengthen [monitor] interval".to_owned());
-    }
+fn cut_short() -> String {
+    "there were more samples of flows than are kept: lengthen [monitor] interval".to_owned()
 }
 
 fn lean(router: RouterOutcome) -> RouterOutcome {

@@ -46,21 +46,33 @@ struct CodeMeasurement {
     repair_two_bytes_per_s: Option<f64>,
 }
 
+/// Whether caches hold the blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CacheState {
+    Hot,
+    Cold,
+}
+
+impl CacheState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Cold => "cold",
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Workload {
     engine: Engine,
     shape: (usize, usize, usize),
-    cold: bool,
+    cache: CacheState,
 }
 
 impl Workload {
-    fn cache(self) -> &'static str {
-        if self.cold { "cold" } else { "hot" }
-    }
-
     fn name(self) -> String {
         let (data, parity, bytes) = self.shape;
-        format!("{data}+{parity}-{bytes}-{}-{}", self.engine, self.cache())
+        format!("{data}+{parity}-{bytes}-{}-{}", self.engine, self.cache.name())
     }
 }
 
@@ -88,12 +100,12 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
         None => Engine::available().filter(|&engine| engine != Engine::Naive).collect(),
     };
     let all = SHAPES.iter().flat_map(|&shape| {
-        let both = move |engine| [false, true].map(|cold| Workload { engine, shape, cold });
+        let both = move |engine| [CacheState::Hot, CacheState::Cold].map(|cache| Workload { engine, shape, cache });
         engines.iter().copied().flat_map(both)
     });
     let chosen: Vec<Workload> = all.filter(|workload| workload.name().contains(&args.only)).collect();
     if chosen.is_empty() {
-        let example = Workload { engine: Engine::fastest(), shape: SHAPES[0], cold: false }.name();
+        let example = Workload { engine: Engine::fastest(), shape: SHAPES[0], cache: CacheState::Hot }.name();
         let only = &args.only;
         return Err(CommandFailure::Input(format!(
             "error: no workload's name contains `{only}`; they are as `{example}`"
@@ -117,9 +129,9 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), CommandFailure> {
 }
 
 fn measure(workload: Workload, runs: u16) -> Result<CodeMeasurement, codes::Error> {
-    let Workload { engine, shape: (data, parity, length), cold } = workload;
+    let Workload { engine, shape: (data, parity, length), cache } = workload;
     let code = Code::with_engine(data, parity, engine)?;
-    let mut ring = BlockArena::new(code.packets(), length, cold);
+    let mut ring = BlockArena::new(code.packets(), length, cache);
     let bytes = data * length;
 
     let mut blocks = ring.blocks(|place| place >= data);
@@ -141,7 +153,7 @@ fn measure(workload: Workload, runs: u16) -> Result<CodeMeasurement, codes::Erro
     Ok(CodeMeasurement {
         name: workload.name(),
         engine: engine.name(),
-        cache: workload.cache(),
+        cache: cache.name(),
         data,
         parity,
         packet_bytes: length,
@@ -194,9 +206,12 @@ struct BenchBlock<'a> {
 }
 
 impl BlockArena {
-    fn new(packets: usize, length: usize, cold: bool) -> Self {
+    fn new(packets: usize, length: usize, cache: CacheState) -> Self {
         let block = packets * Self::stride(length);
-        let blocks = if cold { RING / block } else { 1 };
+        let blocks = match cache {
+            CacheState::Hot => 1,
+            CacheState::Cold => RING / block,
+        };
         Self { bytes: vec![1; blocks * block + LINE], packets, length }
     }
 
@@ -265,7 +280,7 @@ mod tests {
     #[test]
     fn blocks_are_encoded_and_repaired() {
         let code = Code::new(8, 2).unwrap();
-        let mut ring = BlockArena::new(10, 100, false);
+        let mut ring = BlockArena::new(10, 100, CacheState::Hot);
         for (place, byte) in ring.bytes.iter_mut().enumerate() {
             *byte = (place / 7) as u8;
         }
@@ -289,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_cold_ring_is_larger_than_caches() {
-        let mut ring = BlockArena::new(40, 4_096, true);
+        let mut ring = BlockArena::new(40, 4_096, CacheState::Cold);
         let blocks = ring.blocks(|place| place == 39);
         assert!(blocks.len() * 40 * 4_096 > 240 << 20);
         assert!(blocks.iter().all(|block| block.present.len() == 39 && block.written.len() == 1));

@@ -39,7 +39,7 @@ const MIXED: &str = include_str!("../../../scenarios/bench-mixed.toml");
 const POISSON: &str = include_str!("../../../scenarios/bench-poisson.toml");
 const LOSSLESS: &str = include_str!("../../../scenarios/bench-lossless.toml");
 
-fn workloads(scaling: bool) -> Vec<Workload> {
+fn workloads() -> Vec<Workload> {
     let plain = [("permutation", PERMUTATION), ("mixed", MIXED), ("poisson", POISSON)];
     let mut all: Vec<Workload> =
         plain.iter().map(|&(name, text)| Workload { name: name.into(), text, set: Vec::new() }).collect();
@@ -48,17 +48,19 @@ fn workloads(scaling: bool) -> Vec<Workload> {
         all.push(Workload { name: format!("{name}-priority"), text, set: vec![priority.clone()] });
     }
     all.push(Workload { name: "lossless".into(), text: LOSSLESS, set: Vec::new() });
-    if scaling {
-        // The same load a host: every host sends 4 MiB, in trees of 32, 256 and 2048 hosts.
-        for k in [4, 8, 16] {
-            let set = [("topology.k", k.to_string()), ("topology.datacenters", "2".into())];
-            let size = ("traffic.0.size", "4MiB".to_owned());
-            let rtt = ("topology.inter_rtt", "2ms".to_owned());
-            let set = set.into_iter().chain([size, rtt]).map(|(key, value)| (key.to_owned(), value)).collect();
-            all.push(Workload { name: format!("scaling-k{k}"), text: PERMUTATION, set });
-        }
-    }
     all
+}
+
+/// Returns workloads with the same load a host: every host sends 4 MiB, in trees of 32, 256 and 2048 hosts.
+fn scaling_workloads() -> Vec<Workload> {
+    let of_tree = |k: u32| {
+        let set = [("topology.k", k.to_string()), ("topology.datacenters", "2".into())];
+        let size = ("traffic.0.size", "4MiB".to_owned());
+        let rtt = ("topology.inter_rtt", "2ms".to_owned());
+        let set = set.into_iter().chain([size, rtt]).map(|(key, value)| (key.to_owned(), value)).collect();
+        Workload { name: format!("scaling-k{k}"), text: PERMUTATION, set }
+    };
+    [4, 8, 16].map(of_tree).into()
 }
 
 /// Name of the table for `--csv`.
@@ -83,7 +85,8 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), CommandFailure> {
         return measure_here(name, args.threads);
     }
     check_csv(&args.csv, &[TABLE])?;
-    let names: Vec<String> = workloads(args.scaling).into_iter().map(|workload| workload.name).collect();
+    let scaling = if args.scaling { scaling_workloads() } else { Vec::new() };
+    let names: Vec<String> = workloads().into_iter().chain(scaling).map(|workload| workload.name).collect();
     let chosen: Vec<&String> = names.iter().filter(|name| name.contains(&args.only)).collect();
     if chosen.is_empty() {
         let names = names.join(", ");
@@ -138,7 +141,8 @@ fn measure_apart(name: &str, threads: usize) -> Result<EngineMeasurement, Comman
 }
 
 fn measure_here(name: &str, threads: usize) -> Result<(), CommandFailure> {
-    let Some(workload) = workloads(true).into_iter().find(|workload| workload.name == name) else {
+    let Some(workload) = workloads().into_iter().chain(scaling_workloads()).find(|workload| workload.name == name)
+    else {
         return Err(CommandFailure::Input(format!("error: no workload `{name}`")));
     };
     let overrides = Overrides { set: workload.set, ..Overrides::default() };
@@ -211,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_workload_builds() {
-        for workload in workloads(true) {
+        for workload in workloads().into_iter().chain(scaling_workloads()) {
             let overrides = Overrides { set: workload.set, ..Overrides::default() };
             let scenario = parse(workload.text, &workload.name, &overrides).unwrap();
             let built = scenario.runs()[0].build().unwrap();

@@ -1,12 +1,14 @@
 //! Checks that real packets can run a scenario, and warnings about scenarios that they can.
 
 use emulator::RouterOutcome;
+use emulator::traffic::IpVersion;
 use experiment::Setup;
 use fabric::LinkId;
 use laws::catalog::EcnSupport;
 use scenario::{BuiltRun, FlowClass};
 use units::{Bytes, Rate, Span};
 
+use super::ip_version;
 use crate::args::EmulateArgs;
 use crate::exit::CommandFailure;
 
@@ -19,8 +21,8 @@ const MAX_RATE: Rate = Rate::from_gbps(10);
 /// Base round trips under this are of the order of the emulator's own lateness.
 const MIN_RTT: Span = Span::from_us(200);
 
-/// TCP's header and that of IPv4, with time stamps; IPv6 has 20 more.
-const TCP_IPV4: u32 = 52;
+/// TCP's header with time stamps.
+const TCP: u32 = 32;
 
 /// Refuses runs that cannot be emulated.
 pub(super) fn refuse(built: &BuiltRun) -> Result<(), CommandFailure> {
@@ -72,7 +74,7 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
     let setup = &built.setup;
     let own_traffic = args.command.is_empty();
     let mut messages = Vec::new();
-    let header = if args.ipv6 { TCP_IPV4 + 20 } else { TCP_IPV4 };
+    let header = TCP + ip_version(args).header_bytes();
     let wire = setup.host.mss + setup.host.header;
     let host = &setup.host;
     let simulated = (host.mss, host.header, host.ack_size, host.ack_every);
@@ -111,13 +113,13 @@ fn busiest(setup: &Setup) -> Rate {
 /// Returns a warning if senders counted more marks than ports made, which makes a run questionable: for a law that counts
 /// marks, a receiver must report each mark once (RFC 8257 §3.2). `heard` is the number of marked bytes that the kernel's
 /// TCP counted for the scenario's flows.
-pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) -> Option<String> {
+pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, version: IpVersion) -> Option<String> {
     let setup = &built.setup;
     let hears = |class| built.laws.law(class).is_some_and(|(law, _)| matches!(law.info().marks, EcnSupport::Heard));
     if ![FlowClass::Intra, FlowClass::Inter].into_iter().all(hears) {
         return None;
     }
-    let header = TCP_IPV4 + if ipv6 { 20 } else { 0 };
+    let header = TCP + version.header_bytes();
     let segment = u64::from(setup.host.mss + setup.host.header - header);
     let heard = heard.get() / segment;
     // An acknowledgement that covers several packets counts all of them.
@@ -127,9 +129,9 @@ pub(super) fn of_marks(built: &BuiltRun, heard: Bytes, made: u64, ipv6: bool) ->
 }
 
 /// Returns the router's warnings.
-pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> {
+pub(super) fn of_router(router: &RouterOutcome, args: &EmulateArgs) -> Vec<String> {
     let mut messages = Vec::new();
-    if real_time && !router.real_time {
+    if !args.no_real_time && !router.real_time {
         messages.push("the emulator got no real-time scheduling: under load it is late by milliseconds".to_owned());
     }
     let refused = &router.refused;
@@ -165,10 +167,10 @@ mod tests {
         };
         let segments = |count: u64| Bytes::new(count * 1_448);
         let dctcp = built("dctcp");
-        assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, false), None);
-        let message = of_marks(&dctcp, segments(12_359), 5_240, false).unwrap();
+        assert_eq!(of_marks(&dctcp, segments(5_800), 5_240, IpVersion::V4), None);
+        let message = of_marks(&dctcp, segments(12_359), 5_240, IpVersion::V4).unwrap();
         assert!(message.starts_with("senders received 12359 marks, and ports set 5240"), "{message}");
         // A law that is deaf to marks does not count them.
-        assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, false), None);
+        assert_eq!(of_marks(&built("cubic"), segments(12_359), 5_240, IpVersion::V4), None);
     }
 }

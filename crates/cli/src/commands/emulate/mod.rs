@@ -9,6 +9,7 @@ mod programs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use emulator::traffic::IpVersion;
 use emulator::{Emulated, RunOptions};
 use fabric::{LinkId, Network};
 use results::store::{RUNS, run_folder};
@@ -49,6 +50,11 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), CommandFailure> {
     let ran = super::run::all_of(&scenario, &emulation, &args.file.schemes, &common, replay(args));
     let unnamed = emulation.unnamed.into_inner().unwrap_or_else(PoisonError::into_inner);
     ended(ran, &unnamed)
+}
+
+/// Returns the IP version of the scenario's flows.
+fn ip_version(args: &EmulateArgs) -> IpVersion {
+    if args.ipv6 { IpVersion::V6 } else { IpVersion::V4 }
 }
 
 /// Fails the command if a requested capture could not get its name. The results of the runs are written by then.
@@ -182,7 +188,7 @@ impl Emulation<'_> {
         let options = RunOptions {
             congestion: provided.names.clone(),
             ecn: laws::asks_for_ecn(&built),
-            ipv6: self.args.ipv6,
+            ip_version: ip_version(self.args),
             burst: burst(self.args)?,
             real_time: !self.args.no_real_time,
             pcap: self.ports(&built.setup.network, run, of)?,
@@ -250,16 +256,16 @@ impl Emulation<'_> {
         info.warnings.extend(checks::warnings(built, self.args));
         info.warnings.extend(match self.args.stack {
             Stack::Kernel => checks::warnings_of_kernel(built, self.args),
-            Stack::Narrows => carrier::warnings(built, self.args.ipv6),
+            Stack::Narrows => carrier::warnings(built, ip_version(self.args)),
         });
         info.warnings.extend(emulated.notes.iter().cloned());
-        info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
+        info.warnings.extend(checks::of_router(router, self.args));
         let mut caveats = pressure.caveats();
         if matches!(self.args.stack, Stack::Kernel) && self.args.command.is_empty() {
             let outcome = &emulated.outcome;
             let heard = outcome.flows.iter().fold(units::Bytes::ZERO, |sum, flow| sum + flow.stats.marked);
             let made = outcome.links.iter().map(|link| link.marks).sum();
-            caveats.extend(checks::of_marks(built, heard, made, self.args.ipv6));
+            caveats.extend(checks::of_marks(built, heard, made, ip_version(self.args)));
         }
         let measured = Emulator {
             lateness_p50_ns: ns(router.lateness.p50),

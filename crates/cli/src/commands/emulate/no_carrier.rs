@@ -1,5 +1,6 @@
 //! The scenario's flows over the transport, which this build does not have.
 
+use emulator::traffic::IpVersion;
 use emulator::{Emulated, RunOptions, TrafficProgress};
 use scenario::{BuiltRun, Run};
 
@@ -17,7 +18,7 @@ pub(super) fn refuse(_: &Run, _: &BuiltRun, _: &EmulateArgs) -> Result<(), Comma
     Err(absent())
 }
 
-pub(super) fn warnings(_: &BuiltRun, _: bool) -> Vec<String> {
+pub(super) fn warnings(_: &BuiltRun, _: IpVersion) -> Vec<String> {
     Vec::new()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proto::closed::CloseCode;
 
-use super::control::{Amount, MAX_BYTES, MAX_STREAMS, MAX_TIME, PerfRequest};
+use super::control::{Amount, MAX_BYTES, MAX_STREAMS, MAX_TIME, PerfRequest, TestRole};
 use super::meter::{TestMonitor, ThroughputMeter};
 use super::show::{PerfReport, TABLES};
 use super::test::of_caller;
@@ -43,11 +43,13 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), CommandFailure> {
     let end = EndpointSpec::new(&args.end, PERF, room)?;
     listen_for_interrupts();
     let Dial { endpoint, connection, address } = connect(&way, &end, DEED)?;
-    let request = PerfRequest::new(args.reverse, args.streams, amount, end.window);
+    let role = if args.reverse { TestRole::Receiver } else { TestRole::Sender };
+    let request = PerfRequest::new(role, args.streams, amount, end.window);
     let meter = ThroughputMeter::new(&connection);
     let is_data = args.json || args.csv.is_asked();
-    let mut watch = TestMonitor::new(&meter, end.idle).every(every, !is_data);
+    let mut watch = TestMonitor::new(&meter, end.idle).every(every);
     if !is_data {
+        watch = watch.printed();
         let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
         let all = if end.config.settings.one_law && args.paths > 1 { " for all" } else { "" };
         tell(&format!("connected to {address} from port {local}: {} {ways}, {}{all}", args.paths, end.law.name()));

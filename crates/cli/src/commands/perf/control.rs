@@ -87,9 +87,27 @@ pub(super) struct Totals {
     pub(super) lost: u64,
 }
 
+/// Part of an end in a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TestRole {
+    Sender,
+    Receiver,
+}
+
 impl PerfRequest {
-    pub(super) fn new(reverse: bool, streams: u16, amount: Amount, window_bytes: u64) -> Self {
-        Self { version: VERSION, reverse, streams, amount, window_bytes }
+    /// Returns a request of a caller that takes the part of `caller`.
+    pub(super) fn new(caller: TestRole, streams: u16, amount: Amount, window_bytes: u64) -> Self {
+        Self { version: VERSION, reverse: caller == TestRole::Receiver, streams, amount, window_bytes }
+    }
+
+    /// Returns the caller's part.
+    pub(super) fn caller(&self) -> TestRole {
+        if self.reverse { TestRole::Receiver } else { TestRole::Sender }
+    }
+
+    /// Returns the listener's part.
+    pub(super) fn listener(&self) -> TestRole {
+        if self.reverse { TestRole::Sender } else { TestRole::Receiver }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -260,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let request = PerfRequest::new(true, 4, Amount::TimeMs(10_000), 1);
+        let request = PerfRequest::new(TestRole::Receiver, 4, Amount::TimeMs(10_000), 1);
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(text, r#"{"version":1,"reverse":true,"streams":4,"amount":{"time_ms":10000},"window_bytes":1}"#);
         assert_eq!(parse::<PerfRequest>(text.as_bytes()), Ok(request));

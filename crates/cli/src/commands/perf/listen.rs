@@ -61,7 +61,7 @@ fn serve(endpoint: &Endpoint, end: &EndpointSpec, desk: &mut TicketListener) -> 
                     tell(&format!("refused a caller: {MAX_TESTS} tests run already"));
                     continue;
                 }
-                tests.push(begin(connection, end, desk.keeps())?);
+                tests.push(begin(connection, end, desk)?);
             }
             Ok(None) => return Err(ticket_listener::ended(endpoint)),
             Err(_) => break,
@@ -75,8 +75,12 @@ fn serve(endpoint: &Endpoint, end: &EndpointSpec, desk: &mut TicketListener) -> 
 }
 
 /// Begins a test in a thread of its own.
-fn begin(connection: Connection, end: &EndpointSpec, keeps: bool) -> Result<JoinHandle<Tested>, CommandFailure> {
-    let (answer, idle) = (PerfResponse::new(end.law.name(), end.window), end.idle);
+fn begin(
+    connection: Connection,
+    end: &EndpointSpec,
+    desk: &TicketListener,
+) -> Result<JoinHandle<Tested>, CommandFailure> {
+    let (answer, idle, keeps) = (PerfResponse::new(end.law.name(), end.window), end.idle, desk.keeps());
     let thread = thread::Builder::new().name("narrows test".into()).spawn(move || {
         let label = connection.paths().first().map_or_else(String::new, |path| path.via.remote.to_string());
         let tested = test(&connection, &answer, idle);

@@ -159,8 +159,14 @@ impl<'a> TestMonitor<'a> {
         Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), patience: idle * 2, last }
     }
 
-    pub(super) fn every(self, every: Duration, prints: bool) -> Self {
-        Self { every: Some(every), prints, ..self }
+    /// Records intervals of this length.
+    pub(super) fn every(self, every: Duration) -> Self {
+        Self { every: Some(every), ..self }
+    }
+
+    /// Prints intervals.
+    pub(super) fn printed(self) -> Self {
+        Self { prints: true, ..self }
     }
 
     pub(super) fn look(&mut self) -> Result<(), SessionError> {

@@ -1,6 +1,6 @@
 //! One test on an existing connection, at either end.
 
-use super::control::{PerfRequest, PerfResponse, Totals, read, write};
+use super::control::{PerfRequest, PerfResponse, TestRole, Totals, read, write};
 use super::meter::ThroughputMeter;
 use super::traffic::{Load, receive, send};
 use crate::peer::session_error::SessionError;
@@ -13,13 +13,12 @@ pub(super) struct TestCounts {
 }
 
 /// Moves the data. Returns the counts of this end.
-async fn transfer(sends: bool, load: &Load, meter: &ThroughputMeter<'_>) -> Result<Totals, SessionError> {
+async fn transfer(role: TestRole, load: &Load, meter: &ThroughputMeter<'_>) -> Result<Totals, SessionError> {
     meter.plan(load.streams);
     meter.phase.set("data");
-    if sends {
-        send(load, meter).await?;
-    } else {
-        receive(load, meter).await?;
+    match role {
+        TestRole::Sender => send(load, meter).await?,
+        TestRole::Receiver => receive(load, meter).await?,
     }
     let stats = meter.connection.stats();
     let bytes = meter.counts().iter().map(std::cell::Cell::get).collect();
@@ -40,7 +39,7 @@ pub(super) async fn of_caller(
     let answer: PerfResponse = read(&mut hear).await?;
     let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
     let load = Load { streams: request.streams, amount: request.amount, window };
-    let own = transfer(!request.reverse, &load, meter).await?;
+    let own = transfer(request.caller(), &load, meter).await?;
     write(&mut say, &own).await?;
     let theirs: Totals = read(&mut hear).await?;
     let verb = if request.reverse { "sent" } else { "got" };
@@ -69,7 +68,7 @@ pub(super) async fn of_listener(
     write(&mut say, answer).await?;
     let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
     let load = Load { streams: request.streams, amount: request.amount, window };
-    let own = transfer(request.reverse, &load, meter).await?;
+    let own = transfer(request.listener(), &load, meter).await?;
     write(&mut say, &own).await?;
     let theirs: Totals = read(&mut hear).await?;
     let verb = if request.reverse { "got" } else { "sent" };

@@ -43,7 +43,8 @@ pub(super) fn client(args: &ProxyClientArgs) -> Result<(), CommandFailure> {
     let (told, caller) = (Arc::new(ProxyLog::default()), Dialer { way, end, endpoint: RefCell::new(None) });
     let ended = run(async {
         let doors = asked.iter().map(open).collect::<Result<Vec<ProxyListener>, CommandFailure>>()?;
-        Ok(carry(doors, || caller.call(), told.log(args.verbose)).await)
+        let log = if args.verbose { told.log_verbosely() } else { told.log() };
+        Ok(carry(doors, || caller.call(), log).await)
     })?;
     if let Some(endpoint) = caller.endpoint.take() {
         endpoint.end(CloseCode::NONE, if ended.is_none() { "the proxy client was interrupted" } else { "" });

@@ -20,13 +20,22 @@ pub(super) struct ProxyLog {
 }
 
 impl ProxyLog {
-    /// Counts events. Prints all of them if `verbose`, otherwise those that concern more than one connection.
-    pub(super) fn log(self: &Arc<Self>, verbose: bool) -> EventCallback {
+    /// Counts events. Prints those that concern more than one connection.
+    pub(super) fn log(self: &Arc<Self>) -> EventCallback {
         let told = self.clone();
         Arc::new(move |event| {
-            if told.take(&event) || verbose {
+            if told.take(&event) {
                 tell(&event.to_string());
             }
+        })
+    }
+
+    /// Counts events, and prints all of them.
+    pub(super) fn log_verbosely(self: &Arc<Self>) -> EventCallback {
+        let told = self.clone();
+        Arc::new(move |event| {
+            told.take(&event);
+            tell(&event.to_string());
         })
     }
 

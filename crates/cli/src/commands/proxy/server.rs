@@ -41,7 +41,8 @@ pub(super) fn server(args: &ProxyServerArgs) -> Result<(), CommandFailure> {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }
     let told = Arc::new(ProxyLog::default());
-    let proxy = ProxyServer::new(Allow::new(rules), told.log(args.verbose));
+    let log = if args.verbose { told.log_verbosely() } else { told.log() };
+    let proxy = ProxyServer::new(Allow::new(rules), log);
     let ended = run(serve(&endpoint, &mut desk, &proxy))?;
     let outcome = match ended {
         None => Err(CommandFailure::Interrupted(format!("the proxy server ended: {}", told.summary()))),

@@ -26,7 +26,7 @@ impl NamespaceLock {
         fs::create_dir_all(DIRECTORY).map_err(failed())?;
         // Another process that looks for stale sets may hold the lock for a moment, and may remove the file.
         for _ in 0..50 {
-            let file = open(&path, true).map_err(failed())?;
+            let file = open_or_create(&path).map_err(failed())?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return Ok(Self { path, _locked: file }),
                 Ok(()) => {}
@@ -54,7 +54,7 @@ pub(super) fn give_up() {
 /// Returns whether it was run.
 pub(super) fn if_dead(process: u32, clean: impl FnOnce() -> Result<(), Error>) -> Result<bool, Error> {
     let path = path_of(process);
-    let Ok(file) = open(&path, false) else {
+    let Ok(file) = open(&path) else {
         // No claim was ever made, or it has been given back: then only a living process of that number matters.
         if Path::new("/proc").join(process.to_string()).exists() {
             return Ok(false);
@@ -90,8 +90,13 @@ fn path_of(process: u32) -> PathBuf {
     Path::new(DIRECTORY).join(format!("{process}.lock"))
 }
 
-fn open(path: &Path, create: bool) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(create).truncate(false).open(path)
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// Opens a file, and makes it if there is none.
+fn open_or_create(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
 /// Returns whether a file is still the one at a path.

@@ -10,13 +10,23 @@ pub(super) const FIN: u8 = 0x01;
 pub(super) const PSH: u8 = 0x08;
 pub(super) const CWR: u8 = 0x80;
 
+/// Congestion mark of a packet (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Mark {
+    /// The packet keeps the codepoint that its sender set.
+    #[default]
+    None,
+    /// Congestion experienced.
+    Ce,
+}
+
 /// Writes the headers of the packet formed by the segments `run` of `frame`, the virtio header first, to `out`, and
-/// returns the payload that follows them. With `marked`, the packet carries a congestion mark.
+/// returns the payload that follows them. The packet carries `mark`.
 ///
 /// The result is as if each had been sent alone, and a NIC had received them in one: lengths, sequence number and IPv4
 /// identification are those of the first; FIN and PSH are on the last and CWR on the first only. `frame` is the packet
 /// from which `headers` were read, and `run` is not empty.
-pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: bool, out: &mut Vec<u8>) -> &'a [u8] {
+pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, mark: Mark, out: &mut Vec<u8>) -> &'a [u8] {
     let packet = &frame[VNET_LEN..][..usize::from(headers.length)];
     let payload_at = usize::from(headers.payload_at);
     let (begin, end) = headers.payload_of(run.start, run.end);
@@ -31,11 +41,12 @@ pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: b
     if headers.segments() > 1 {
         cut(header, headers, &run, end - begin);
     }
-    if marked {
-        mark(header, headers.destination);
+    if mark == Mark::Ce {
+        set_ce(header, headers.destination);
     }
     let cwr = headers.transport == IpProtocol::Tcp && header[usize::from(headers.transport_at) + 13] & CWR != 0;
-    out[..VNET_LEN].copy_from_slice(&vnet.bytes(headers.payload_at, cwr));
+    let bytes = if cwr { vnet.bytes_with_cwr(headers.payload_at) } else { vnet.bytes(headers.payload_at) };
+    out[..VNET_LEN].copy_from_slice(&bytes);
     &packet[payload_at + begin..payload_at + end]
 }
 
@@ -75,7 +86,7 @@ fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
 }
 
 /// Sets the CE mark. Only for a packet that may be marked.
-fn mark(header: &mut [u8], destination: Destination) {
+fn set_ce(header: &mut [u8], destination: Destination) {
     match destination {
         Destination::V4(_) => replace_v4(header, 0, word(header, 0) | 3),
         Destination::V6(_) => header[1] |= 0x30,
@@ -98,8 +109,8 @@ pub(super) fn set_word(header: &mut [u8], at: usize, value: u16) {
 }
 
 /// Writes one segment to `out` as it is on the wire: no virtio header, every checksum done.
-pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, marked: bool, out: &mut Vec<u8>) {
-    let payload = render(frame, headers, segment..segment + 1, marked, out);
+pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, mark: Mark, out: &mut Vec<u8>) {
+    let payload = render(frame, headers, segment..segment + 1, mark, out);
     out.extend_from_slice(payload);
     out.drain(..VNET_LEN);
     if let Some((start, offset)) = headers.vnet.checksum {

@@ -84,7 +84,8 @@ proptest! {
             let past = first.saturating_add(length).min(count);
             let marked = marked && headers.is_ecn_capable();
             marks[usize::from(first)..usize::from(past)].fill(marked);
-            let payload = render(&frame, &headers, first..past, marked, &mut out);
+            let mark = if marked { Mark::Ce } else { Mark::None };
+            let payload = render(&frame, &headers, first..past, mark, &mut out);
             out.extend_from_slice(payload);
             received.extend(receive(&out, &sample));
             first = past;
@@ -98,10 +99,11 @@ proptest! {
         let frame = sample.frame();
         let headers = Headers::parse(&frame).unwrap();
         let marked = marked && headers.is_ecn_capable();
+        let mark = if marked { Mark::Ce } else { Mark::None };
         let mut out = Vec::new();
         for (index, expected) in sample.wire(|_| marked).into_iter().enumerate() {
             prop_assert_eq!(usize::from(headers.wire_length(index as u16)), expected.len());
-            whole_segment(&frame, &headers, index as u16, marked, &mut out);
+            whole_segment(&frame, &headers, index as u16, mark, &mut out);
             prop_assert_eq!(&out, &expected);
         }
     }
@@ -117,7 +119,7 @@ proptest! {
         prop_assume!(naive_sum(&frame[VNET_LEN..][..20 + sample.ip_extra * 4]) != 0xffff);
         let mut out = Vec::new();
         let headers = Headers::parse(&frame).unwrap();
-        render(&frame, &headers, 0..1, true, &mut out);
+        render(&frame, &headers, 0..1, Mark::Ce, &mut out);
         prop_assert!(naive_sum(&out[VNET_LEN..][..20 + sample.ip_extra * 4]) != 0xffff);
     }
 
@@ -152,12 +154,12 @@ fn read_and_write(frame: &[u8]) {
     let mut out = Vec::new();
     let mut written = 0;
     for index in 0..count {
-        written += render(frame, &headers, index..index + 1, true, &mut out).len();
+        written += render(frame, &headers, index..index + 1, Mark::Ce, &mut out).len();
         assert!(headers.wire_length(index) <= headers.length);
-        whole_segment(frame, &headers, index, true, &mut out);
+        whole_segment(frame, &headers, index, Mark::Ce, &mut out);
     }
     assert_eq!(written, usize::from(headers.payload()));
-    assert_eq!(render(frame, &headers, 0..count, true, &mut out).len(), written);
+    assert_eq!(render(frame, &headers, 0..count, Mark::Ce, &mut out).len(), written);
 }
 
 #[test]

@@ -51,9 +51,18 @@ impl Vnet {
         })
     }
 
-    /// Returns the header's bytes. `header_length` is the offset of the payload; with `cwr`, the first segment of
-    /// several, and no other, has the CWR flag: the sender has reduced its window.
-    pub fn bytes(&self, header_length: u16, cwr: bool) -> [u8; VNET_LEN] {
+    /// Returns the header's bytes of a packet whose first segment of several, and no other, has the CWR flag: the sender
+    /// has reduced its window. `header_length` is the offset of the payload.
+    pub fn bytes_with_cwr(&self, header_length: u16) -> [u8; VNET_LEN] {
+        let mut bytes = self.bytes(header_length);
+        if self.segmentation.is_some() {
+            bytes[1] |= GSO_ECN;
+        }
+        bytes
+    }
+
+    /// Returns the header's bytes. `header_length` is the offset of the payload.
+    pub fn bytes(&self, header_length: u16) -> [u8; VNET_LEN] {
         let mut bytes = [0; VNET_LEN];
         if let Some((start, offset)) = self.checksum {
             bytes[0] = NEEDS_CHECKSUM;
@@ -61,12 +70,11 @@ impl Vnet {
             bytes[8..10].copy_from_slice(&offset.to_le_bytes());
         }
         if let Some((kind, size)) = self.segmentation {
-            let kind = match kind {
+            bytes[1] = match kind {
                 Segmentation::TcpV4 => GSO_TCP_V4,
                 Segmentation::TcpV6 => GSO_TCP_V6,
                 Segmentation::Udp => GSO_UDP_L4,
             };
-            bytes[1] = if cwr { kind | GSO_ECN } else { kind };
             bytes[2..4].copy_from_slice(&header_length.to_le_bytes());
             bytes[4..6].copy_from_slice(&size.to_le_bytes());
         }
@@ -88,8 +96,8 @@ mod tests {
                 Some((Segmentation::Udp, 9000)),
             ] {
                 let header = Vnet { checksum, segmentation };
-                assert_eq!(Vnet::parse(header.bytes(54, false)), Some(header));
-                assert_eq!(Vnet::parse(header.bytes(54, true)), Some(header));
+                assert_eq!(Vnet::parse(header.bytes(54)), Some(header));
+                assert_eq!(Vnet::parse(header.bytes_with_cwr(54)), Some(header));
             }
         }
     }

@@ -25,12 +25,14 @@ impl Alarm {
         Self { times: BinaryHeap::new(), ahead: lookahead(network), set_at: vec![Time::ZERO; links], coalesce }
     }
 
-    /// A segment arrives at the far end of a link. Only the last one of a packet is handed over as soon as it
-    /// arrives at its host; the others are held there for a while.
-    pub(crate) fn arrival(&mut self, link: usize, at: Time, size: u16, last: bool) {
-        if last {
-            self.set(link, at + self.ahead[link].for_size(size));
-        } else if self.set_at[link] < at || self.coalesce.is_zero() {
+    /// The last segment of a packet arrives at the far end of a link. It is delivered as soon as it arrives at its host.
+    pub(crate) fn last_arrival(&mut self, link: usize, at: Time, size: u16) {
+        self.set(link, at + self.ahead[link].for_size(size));
+    }
+
+    /// Another segment of a packet arrives at the far end of a link. Its host holds it for a while.
+    pub(crate) fn inner_arrival(&mut self, link: usize, at: Time, size: u16) {
+        if self.set_at[link] < at || self.coalesce.is_zero() {
             self.set(link, at + self.ahead[link].for_size(size) + self.coalesce);
         }
     }

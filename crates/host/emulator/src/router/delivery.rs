@@ -8,7 +8,7 @@ use units::{Span, Time};
 
 use super::frames::PacketBuffers;
 use super::port::PortSegment;
-use crate::packet::Headers;
+use crate::packet::{Headers, Mark};
 
 /// A packet for a host: some of the segments of one that a host has sent.
 #[derive(Debug)]
@@ -21,8 +21,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) headers: &'a Headers,
     /// Its segments.
     pub(crate) segments: Range<u16>,
-    /// True if they met congestion.
-    pub(crate) marked: bool,
+    pub(crate) mark: Mark,
 }
 
 /// Adjacent segments of one packet with the same fate, held for those that may follow.
@@ -120,7 +119,7 @@ impl Hold {
             frame: frame.bytes(),
             headers: &frame.headers,
             segments: run.first..run.past,
-            marked: run.marked,
+            mark: if run.marked { Mark::Ce } else { Mark::None },
         });
         frames.release(run.frame, run.past - run.first);
     }

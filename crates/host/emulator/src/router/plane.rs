@@ -22,7 +22,7 @@ use super::port::{OutputPort, PortSegment, SegmentOutcome};
 use super::samples::PortSampler;
 use super::shared_node::{LinkItem, NodeContext, NodeDeparture, PfcFrame, SharedNode};
 use crate::namespace::Addresses;
-use crate::packet::{Destination, DropReason, Headers};
+use crate::packet::{Destination, DropReason, Headers, Mark};
 
 /// Buffers that all queues together may hold.
 const MEMORY: usize = 2 << 30;
@@ -51,7 +51,7 @@ pub(crate) struct PortDeparture<'a> {
     pub(crate) frame: &'a [u8],
     pub(crate) headers: &'a Headers,
     pub(crate) segment: u16,
-    pub(crate) marked: bool,
+    pub(crate) mark: Mark,
 }
 
 /// Node at the far end of a link.
@@ -475,7 +475,7 @@ impl Plane {
                 frame: frame.bytes(),
                 headers: &frame.headers,
                 segment: segment.index,
-                marked: segment.marked,
+                mark: if segment.marked { Mark::Ce } else { Mark::None },
             });
         }
         let lost = matches!(left, SegmentOutcome::Lost { .. });
@@ -487,8 +487,11 @@ impl Plane {
             return self.frames.release(segment.frame, 1);
         }
         segment.arrived = passage.arrives;
-        let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
-        self.alarm.arrival(link, segment.arrived, segment.size, last);
+        if segment.index + 1 == self.frames.get(segment.frame).headers.segments() {
+            self.alarm.last_arrival(link, segment.arrived, segment.size);
+        } else {
+            self.alarm.inner_arrival(link, segment.arrived, segment.size);
+        }
         self.put_on_link(link, LinkItem::Segment(segment));
     }
 

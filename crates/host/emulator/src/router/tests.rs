@@ -139,17 +139,17 @@ impl Observer for RouterEvents {
         self.late = self.late.max(self.now.saturating_since(delivery.due));
         self.deliveries.push((delivery.due, delivery.segments.len() as u16, delivery.headers.flow));
         let mut out = Vec::new();
-        render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.marked, &mut out);
+        render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.mark, &mut out);
         for segment in delivery.segments {
             let mut bytes = Vec::new();
-            whole_segment(delivery.frame, delivery.headers, segment, delivery.marked, &mut bytes);
+            whole_segment(delivery.frame, delivery.headers, segment, delivery.mark, &mut bytes);
             self.delivered.push((delivery.due, digest(&bytes)));
         }
     }
 
     fn depart(&mut self, departure: PortDeparture) {
         let mut bytes = Vec::new();
-        whole_segment(departure.frame, departure.headers, departure.segment, departure.marked, &mut bytes);
+        whole_segment(departure.frame, departure.headers, departure.segment, departure.mark, &mut bytes);
         self.departed.push((departure.time, digest(&bytes)));
     }
 }

@@ -113,8 +113,8 @@ impl<C> Output<C> {
 
 impl<C: Now> Observer for Output<C> {
     fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { host, due, frame, headers, segments, marked } = delivery;
-        let payload = render(frame, headers, segments, marked, &mut self.scratch);
+        let Delivery { host, due, frame, headers, segments, mark } = delivery;
+        let payload = render(frame, headers, segments, mark, &mut self.scratch);
         self.lateness.record(late_ns(self.clock.now(), due));
         let device = &mut self.devices[host.index()];
         match device.tun.send(&self.scratch, payload) {
@@ -126,9 +126,9 @@ impl<C: Now> Observer for Output<C> {
     }
 
     fn depart(&mut self, departure: PortDeparture) {
-        let PortDeparture { link, time, frame, headers, segment, marked } = departure;
+        let PortDeparture { link, time, frame, headers, segment, mark } = departure;
         let Some(captures) = &mut self.captures else { return };
-        whole_segment(frame, headers, segment, marked, &mut self.scratch);
+        whole_segment(frame, headers, segment, mark, &mut self.scratch);
         captures.record(link, self.zero_ns + time.ns(), &self.scratch);
     }
 }

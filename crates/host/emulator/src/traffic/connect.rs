@@ -184,7 +184,7 @@ fn listeners(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<TcpListe
     wanted.dedup();
     let mut made = Vec::with_capacity(wanted.len());
     for (host, kind) in wanted {
-        let at = SocketAddr::new(ground.address(host, traffic.ipv6), LISTEN_PORT + kind);
+        let at = SocketAddr::new(ground.address(host, traffic.ip_version), LISTEN_PORT + kind);
         ground.within(host, &mut || {
             made.push(socket::listener(at, &traffic.congestion[usize::from(kind)])?);
             Ok(())
@@ -201,7 +201,7 @@ fn senders(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<FlowSocket
     order.sort_by_key(|&flow| flows[flow].src);
     for group in order.chunk_by(|&a, &b| flows[a].src == flows[b].src) {
         let host = flows[group[0]].src;
-        let address = ground.address(host, traffic.ipv6);
+        let address = ground.address(host, traffic.ip_version);
         ground.within(host, &mut || {
             for &flow in group {
                 let spec = &flows[flow];
@@ -210,7 +210,7 @@ fn senders(traffic: &Traffic, ground: &dyn HostNetwork) -> Result<Vec<FlowSocket
                 made[flow] = Some(FlowSockets {
                     sender: Some(sender),
                     receiver: None,
-                    to: SocketAddr::new(ground.address(spec.dst, traffic.ipv6), LISTEN_PORT + spec.kind),
+                    to: SocketAddr::new(ground.address(spec.dst, traffic.ip_version), LISTEN_PORT + spec.kind),
                     connected: false,
                     acked_before: 0,
                 });

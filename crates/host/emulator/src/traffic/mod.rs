@@ -53,10 +53,29 @@ pub fn flow_of(port: u16) -> Option<usize> {
     port.checked_sub(FIRST_PORT).map(usize::from).filter(|&flow| flow < MAX_FLOWS)
 }
 
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpVersion {
+    /// Returns the length of its header without options, in bytes.
+    pub const fn header_bytes(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
+
 /// Access to the hosts' networks.
 pub trait HostNetwork: Sync {
     /// A host's address.
-    fn address(&self, host: HostId, ipv6: bool) -> IpAddr;
+    fn address(&self, host: HostId, version: IpVersion) -> IpAddr;
 
     /// Runs a function in the host's network.
     ///
@@ -72,8 +91,8 @@ pub struct Traffic<'a> {
     pub setup: &'a Setup,
     /// The kernel's names of congestion controls, by [`experiment::FlowSpec::kind`].
     pub congestion: &'a [String],
-    /// Over IPv6 instead of IPv4.
-    pub ipv6: bool,
+    /// Their IP version.
+    pub ip_version: IpVersion,
 }
 
 /// Progress of the flows.

@@ -45,6 +45,15 @@ struct FlowProgress {
     end: FlowEnd,
 }
 
+/// Reason for which the loop ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LoopExit {
+    /// All flows have ended, or the stop has come.
+    Over,
+    /// The caller asked for it.
+    Interrupted,
+}
+
 struct TrafficLoop<'a> {
     made: Connected<'a>,
     clock: Clock,
@@ -81,17 +90,15 @@ impl TrafficLoop<'_> {
     fn run(mut self, stop: Time, watch: &mut dyn FnMut(TrafficProgress) -> bool) -> TrafficEnd {
         let mut events = [EpollEvent::empty(); 256];
         let (mut told, mut looked) = (Time::ZERO, Time::ZERO);
-        let mut interrupted = false;
-        loop {
+        let exit = loop {
             let now = self.clock.now();
             if now >= stop || self.ended == self.flows.len() {
-                break;
+                break LoopExit::Over;
             }
             if now >= told + TELL {
                 told = now;
                 if !watch(TrafficProgress { now, completed: self.ended }) {
-                    interrupted = true;
-                    break;
+                    break LoopExit::Interrupted;
                 }
             }
             while let Some(flow) = self.agenda.pop_due(now) {
@@ -116,8 +123,8 @@ impl TrafficLoop<'_> {
                     Token::Listener(_) => {}
                 }
             }
-        }
-        self.finish(stop, interrupted)
+        };
+        self.finish(stop, exit)
     }
 
     /// Until a socket wants something, or `until`.
@@ -246,7 +253,7 @@ impl TrafficLoop<'_> {
         end.delivered = Bytes::new(acked).min(self.made.traffic.setup.flows[flow].size);
     }
 
-    fn finish(mut self, stop: Time, interrupted: bool) -> TrafficEnd {
+    fn finish(mut self, stop: Time, exit: LoopExit) -> TrafficEnd {
         let open = self.ended < self.flows.len();
         for flow in 0..self.flows.len() {
             self.keep(flow);
@@ -255,11 +262,12 @@ impl TrafficLoop<'_> {
             }
         }
         let last = self.flows.iter().map(|flow| flow.end.completed).filter(|time| time.is_set()).max();
-        let ended = match (interrupted, open) {
-            (true, _) => self.clock.now(),
-            (false, true) => stop,
-            (false, false) => last.unwrap_or(stop),
+        let ended = match (exit, open) {
+            (LoopExit::Interrupted, _) => self.clock.now(),
+            (LoopExit::Over, true) => stop,
+            (LoopExit::Over, false) => last.unwrap_or(stop),
         };
+        let interrupted = exit == LoopExit::Interrupted;
         TrafficEnd { flows: self.flows.into_iter().map(|flow| flow.end).collect(), ended, interrupted }
     }
 }
@@ -268,7 +276,7 @@ impl TrafficLoop<'_> {
 pub(super) mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::traffic::{HostNetwork, Traffic};
+    use crate::traffic::{HostNetwork, IpVersion, Traffic};
     use experiment::{Dependencies, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
     use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
     use std::net::{IpAddr, Ipv4Addr};
@@ -278,7 +286,7 @@ pub(super) mod tests {
     struct Loopback(u8);
 
     impl HostNetwork for Loopback {
-        fn address(&self, host: HostId, _: bool) -> IpAddr {
+        fn address(&self, host: HostId, _: IpVersion) -> IpAddr {
             Ipv4Addr::new(127, 77, self.0, 1 + host.0 as u8).into()
         }
 
@@ -331,7 +339,7 @@ pub(super) mod tests {
     }
 
     fn run(range: u8, setup: &Setup) -> TrafficEnd {
-        let traffic = Traffic { setup, congestion: &["reno".to_owned()], ipv6: false };
+        let traffic = Traffic { setup, congestion: &["reno".to_owned()], ip_version: IpVersion::V4 };
         let made = Connected::new(traffic, &Loopback(range), &mut || true).unwrap();
         made.run(Clock::start(), &mut |_| true)
     }
@@ -392,7 +400,7 @@ pub(super) mod tests {
     #[test]
     fn whoever_watches_can_end_it() {
         let setup = setup(vec![flow(0, 1 << 40, Start::At(Time::ZERO))], Time::from_ms(60_000));
-        let traffic = Traffic { setup: &setup, congestion: &["reno".to_owned()], ipv6: false };
+        let traffic = Traffic { setup: &setup, congestion: &["reno".to_owned()], ip_version: IpVersion::V4 };
         let made = Connected::new(traffic, &Loopback(3), &mut || true).unwrap();
         let end = made.run(Clock::start(), &mut |progress| progress.now < Time::from_ms(100));
         assert!(end.interrupted && end.ended >= Time::from_ms(100) && end.ended < Time::from_ms(10_000));
@@ -410,7 +418,7 @@ pub(super) mod tests {
             "{:?}",
             end.flows.iter().find(|it| !it.completed.is_set())
         );
-        let traffic = Traffic { setup: &setup, congestion: &["nosuchlaw".to_owned()], ipv6: false };
+        let traffic = Traffic { setup: &setup, congestion: &["nosuchlaw".to_owned()], ip_version: IpVersion::V4 };
         let message = Connected::new(traffic, &Loopback(6), &mut || true).unwrap_err().to_string();
         assert!(message.contains("nosuchlaw"), "{message}");
     }

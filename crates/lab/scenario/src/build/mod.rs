@@ -169,9 +169,10 @@ impl Run {
             None => Vec::new(),
         };
         let (intra_law, inter_law) = scheme.laws()?;
-        let keeps = [intra_law, inter_law]
+        let [intra, inter] = [intra_law, inter_law]
             .map(|law| law.info().is_none_or(|info| !info.credits))
             .map(|keeps| keeps && !host.receiver_credits);
+        let keeps = KeptConnections { intra, inter };
         let ground = TrafficContext {
             network: &network,
             routes: &routes,
@@ -289,13 +290,12 @@ impl Run {
         })
     }
 
-    /// Returns the flows of all entries of traffic. `keeps` states whether connections can be kept inside datacenters
-    /// and between them.
+    /// Returns the flows of all entries of traffic.
     fn flows(
         &self,
         ground: &TrafficContext,
         coding: &Located<OffOr<CodingTable>>,
-        keeps: [bool; 2],
+        keeps: KeptConnections,
     ) -> Result<Drafted, SpannedError> {
         let mut all = Drafted::default();
         let traffic = self.config.traffic.len();
@@ -318,6 +318,22 @@ impl Run {
             all.warnings.push(format!("{late} of {count} flows would start only at the stop, {stop}, or later"));
         }
         Ok(all)
+    }
+}
+
+/// Classes of flows whose connections can be kept.
+#[derive(Clone, Copy)]
+struct KeptConnections {
+    intra: bool,
+    inter: bool,
+}
+
+impl KeptConnections {
+    fn of(self, class: FlowClass) -> bool {
+        match class {
+            FlowClass::Intra => self.intra,
+            FlowClass::Inter => self.inter,
+        }
     }
 }
 
@@ -353,7 +369,7 @@ impl Drafted {
         treatment: FlowOptions,
         ground: &TrafficContext,
         coding: &Located<OffOr<CodingTable>>,
-        keeps: [bool; 2],
+        keeps: KeptConnections,
     ) -> Result<(), SpannedError> {
         let (network, host) = (ground.network, ground.host);
         let first = index32(self.flows.len());
@@ -384,7 +400,7 @@ impl Drafted {
                 class: treatment.traffic_class,
                 on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
                 coded,
-                kept: treatment.kept && keeps[usize::from(!same)],
+                kept: treatment.kept && keeps.of(class),
             });
             self.classes.push(class);
             self.traffic.push(entry);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use emulator::traffic::carried::{Event, FlowTransport, Happened, SenderState};
-use emulator::traffic::{HostNetwork, flow_of, port};
+use emulator::traffic::{HostNetwork, IpVersion, flow_of, port};
 use emulator::{Clock, Emulated, Error, RunOptions, TrafficProgress};
 use experiment::Setup;
 use fabric::HostId;
@@ -83,14 +83,14 @@ pub(super) fn run(
     options: RunOptions,
     watch: &mut dyn FnMut(TrafficProgress) -> bool,
 ) -> Result<Emulated, CommandFailure> {
-    let mut carrier = TransportCarrier::new(built, options.ipv6, options.burst);
+    let mut carrier = TransportCarrier::new(built, options.ip_version, options.burst);
     Ok(emulator::run_carried(&built.setup, options, &mut carrier, watch)?)
 }
 
 /// The transport as the emulator's carrier.
 struct TransportCarrier<'a> {
     built: &'a BuiltRun,
-    ipv6: bool,
+    ip_version: IpVersion,
     burst: Option<u32>,
     endpoints: BTreeMap<HostId, Rc<Endpoint>>,
     flows: Vec<Rc<CarriedFlow>>,
@@ -100,14 +100,14 @@ struct TransportCarrier<'a> {
 
 impl<'a> TransportCarrier<'a> {
     /// Returns a carrier. It must be used by the thread that makes it.
-    fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
+    fn new(built: &'a BuiltRun, ip_version: IpVersion, burst: Option<u32>) -> Self {
         let announces_size = built.setup.host.known_sizes;
         let flow = |spec: &experiment::FlowSpec| {
             Rc::new(CarriedFlow { size: spec.size.get(), announces_size, ..CarriedFlow::default() })
         };
         let flows = built.setup.flows.iter().map(flow).collect();
         let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
-        Self { built, ipv6, burst, endpoints, flows, tasks, events }
+        Self { built, ip_version, burst, endpoints, flows, tasks, events }
     }
 
     /// An endpoint in each host that sends or receives, and a port for each flow.
@@ -118,7 +118,7 @@ impl<'a> TransportCarrier<'a> {
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
-            let address = ground.address(host, self.ipv6);
+            let address = ground.address(host, self.ip_version);
             let mut made = None;
             ground.within(host, &mut || {
                 let endpoint = Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(failed)?;
@@ -172,7 +172,7 @@ impl FlowTransport for TransportCarrier<'_> {
         let Some(&spec) = setup.flows.first() else { return Ok(()) };
         let plan = built.laws.clone();
         let law: LawMaker = Arc::new(move |path| plan.make(&spec, path));
-        let host = plan::of_host(built, self.ipv6, law);
+        let host = plan::of_host(built, self.ip_version, law);
         let config = Config::new(host.clone())
             .map_err(|error| Error::Carrier(format!("cannot make a key for the hosts' transport: {error}")))?;
         let ports = self.bind(ground, &config)?;
@@ -187,14 +187,14 @@ impl FlowTransport for TransportCarrier<'_> {
             let spec = setup.flows[number];
             let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
             let settings = plan::of_flow(built, number, self.burst, &host);
-            let to = SocketAddr::new(ground.address(spec.dst, self.ipv6), LISTEN_PORT);
+            let to = SocketAddr::new(ground.address(spec.dst, self.ip_version), LISTEN_PORT);
             let call = DialPlan { endpoint: endpoint.clone(), port, settings, to, trust };
             self.tasks.spawner().spawn(connect(call, number, self.flows[number].clone(), self.events.clone()));
             let enough = (number + 1).saturating_sub(AT_A_TIME);
             let connected = |this: &Self| this.flows.iter().filter(|flow| flow.is_connected()).count();
             self.until(&clock, watch, |this| connected(this) >= enough)?;
         }
-        let packet = plan::packet(built, self.ipv6);
+        let packet = plan::packet(built, self.ip_version);
         let paths = usize::from(host.paths);
         if self.until(&clock, watch, |this| this.flows.iter().all(|flow| flow.is_ready(paths, packet)))? {
             return Ok(());

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use emulator::traffic::IpVersion;
 use flow::LoadBalancing;
 use laws::PathInfo;
 use proto::blocks::CodingPolicy;
@@ -29,14 +30,14 @@ const ACK: u32 = 12 + 16 + 20;
 const MIN_WINDOW: Bytes = Bytes::new(64 << 20);
 
 /// Headers of IP and of UDP.
-fn ip_udp(ipv6: bool) -> u32 {
-    8 + if ipv6 { 40 } else { 20 }
+const fn ip_udp(version: IpVersion) -> u32 {
+    8 + version.header_bytes()
 }
 
 /// The longest UDP payload.
-pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u16 {
+pub(super) fn packet(built: &BuiltRun, version: IpVersion) -> u16 {
     // The emulator accepts packets of at most 65,535 bytes.
-    (built.setup.host.mss + built.setup.host.header - ip_udp(ipv6)) as u16
+    (built.setup.host.mss + built.setup.host.header - ip_udp(version)) as u16
 }
 
 /// Refuses settings that the transport does not support.
@@ -100,11 +101,11 @@ impl fmt::Display for PacketSizes {
 }
 
 /// Returns warnings about values of `[host]` that differ from the transport's: the simulator is another host then.
-pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
+pub(crate) fn warnings(built: &BuiltRun, version: IpVersion) -> Vec<String> {
     let host = &built.setup.host;
-    let header = ip_udp(ipv6) + TRANSPORT;
+    let header = ip_udp(version) + TRANSPORT;
     let simulated = PacketSizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
-    let real = PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(ipv6) + ACK };
+    let real = PacketSizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(version) + ACK };
     let mut said = Vec::new();
     if simulated != real {
         said.push(format!("[host] has {simulated}, and the transport has {real}: the simulated host differs"));
@@ -118,7 +119,7 @@ pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
 }
 
 /// Returns the settings of a host's endpoint for incoming connections. It sends nothing but acknowledgements by them.
-pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
+pub(super) fn of_host(built: &BuiltRun, version: IpVersion, law: LawMaker) -> Settings {
     let setup = &built.setup;
     let mut settings = Settings::new(Service::named("emulate"), law);
     let held = setup.flows.iter().map(|flow| {
@@ -128,7 +129,7 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(MIN_WINDOW).get();
     (settings.limits.max_stream_data, settings.limits.max_data, settings.send_buffer) = (window, 2 * window, window);
     settings.max_datagram = 0;
-    settings.max_packet = packet(built, ipv6);
+    settings.max_packet = packet(built, version);
     (settings.idle, settings.keep_alive) = (IDLE, Some(IDLE.over(4)));
     settings.ack_every = setup.host.ack_every.into();
     // As in the simulator: a quarter of the base round trip, here of the shortest.

@@ -19,6 +19,13 @@ pub(super) struct Config {
     pub(super) ignored: Vec<&'static str>,
 }
 
+/// Value of a switch that a configuration does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SwitchDefault {
+    Off = 0,
+    On = 1,
+}
+
 /// A threshold or probability for each link rate.
 struct Map {
     place: SourceSpan,
@@ -184,8 +191,8 @@ impl Config {
         })
     }
 
-    pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, SpannedError> {
-        self.count(key, u32::from(default)).map(|value| value != 0)
+    pub(super) fn switch(&self, key: &str, default: SwitchDefault) -> Result<bool, SpannedError> {
+        self.count(key, default as u32).map(|value| value != 0)
     }
 
     pub(super) fn decimal(&self, key: &str, default: Decimal) -> Result<Decimal, SpannedError> {

@@ -21,7 +21,7 @@ use crate::kind::FileKind;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
-use config::{Config, is_setting};
+use config::{Config, SwitchDefault, is_setting};
 use files::BYTE_ORDER_MARK;
 use flows::HpccFlow;
 use topology::{HpccLink, Topology};
@@ -248,14 +248,14 @@ fn scheme(
             ("FAST_RECOVERY_TIMES", "fast_recovery_stages", config.count("FAST_RECOVERY_TIMES", 5)?.encode()),
             ("RATE_AI", "additive", rate("RATE_AI", 5)?),
             ("RATE_HAI", "hyper", rate("RATE_HAI", 50)?),
-            ("CLAMP_TARGET_RATE", "clamp_target", flag("CLAMP_TARGET_RATE", false)?),
+            ("CLAMP_TARGET_RATE", "clamp_target", flag("CLAMP_TARGET_RATE", SwitchDefault::Off)?),
             ("", "cnp_from_acks", Value::Boolean(true)),
         ]),
         3 => params.extend([
             ("U_TARGET", "utilisation", float(config.decimal("U_TARGET", Decimal::new(95, 2))?)),
             ("MI_THRESH", "max_stage", config.count("MI_THRESH", 5)?.encode()),
             ("RATE_AI", "additive", rate("RATE_AI", 5)?),
-            ("FAST_REACT", "fast_react", flag("FAST_REACT", true)?),
+            ("FAST_REACT", "fast_react", flag("FAST_REACT", SwitchDefault::On)?),
             ("", "fine", Value::Boolean(true)),
         ]),
         7 => params.extend([
@@ -269,12 +269,12 @@ fn scheme(
             .extend([("EWMA_GAIN", "ewma_gain", gain), ("DCTCP_RATE_AI", "additive", rate("DCTCP_RATE_AI", 1_000)?)]),
         _ => {}
     }
-    let windowed = config.switch("HAS_WIN", true)?;
+    let windowed = config.switch("HAS_WIN", SwitchDefault::On)?;
     params.push(("HAS_WIN", "windowed", Value::Boolean(windowed)));
     if windowed && mode != 0 {
-        params.push(("VAR_WIN", "window_scales", flag("VAR_WIN", false)?));
+        params.push(("VAR_WIN", "window_scales", flag("VAR_WIN", SwitchDefault::Off)?));
     }
-    if config.switch("GLOBAL_T", true)? {
+    if config.switch("GLOBAL_T", SwitchDefault::On)? {
         let largest = network.largest(payload);
         if windowed {
             let window = Value::Integer(i64::try_from(largest.bdp).unwrap_or(i64::MAX));
@@ -394,15 +394,18 @@ fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), SpannedError>
     };
     note(config.count("L2_ACK_INTERVAL", 1)? != 1, "L2_ACK_INTERVAL is taken as 1: other values do not work there");
     note(
-        config.switch("L2_BACK_TO_ZERO", false)?,
+        config.switch("L2_BACK_TO_ZERO", SwitchDefault::Off)?,
         "L2_BACK_TO_ZERO is left out: receivers ask for the rest from what they miss on",
     );
-    note(config.switch("MULTI_RATE", false)?, "MULTI_RATE is left out: a flow has one rate, not one a hop");
     note(
-        config.switch("SAMPLE_FEEDBACK", false)?,
+        config.switch("MULTI_RATE", SwitchDefault::Off)?,
+        "MULTI_RATE is left out: a flow has one rate, not one a hop",
+    );
+    note(
+        config.switch("SAMPLE_FEEDBACK", SwitchDefault::Off)?,
         "SAMPLE_FEEDBACK is left out: every acknowledgement carries reports",
     );
-    note(!config.switch("RATE_BOUND", true)?, "RATE_BOUND 0 is left out: rates are kept");
+    note(!config.switch("RATE_BOUND", SwitchDefault::On)?, "RATE_BOUND 0 is left out: rates are kept");
     note(true, "the simulator has no retransmission timer; here one mends what a lost tail would hang");
     note(!config.ignored.is_empty(), &format!("without effect here: {}", config.ignored.join(", ")));
     Ok(())
@@ -465,7 +468,7 @@ impl Ports {
         let alpha = [Decimal::ONE, Decimal::new(5, 1), Decimal::new(25, 2), Decimal::new(125, 3)][shift as usize];
         let ecn = if settings == SettingsSource::Defaults {
             marking(Value::string("32us"), Value::string("128us"), Decimal::new(2, 1))
-        } else if config.switch("ENABLE_QCN", true)? {
+        } else if config.switch("ENABLE_QCN", SwitchDefault::On)? {
             let [min, max, most] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| config.mapped(key, link.rate));
             let ((min, place), (max, _), (most, chance)) = (min?, max?, most?);
             let [low, high] = [min, max].map(|kilobytes| Bytes::new(kilobytes.of(1_000)));
